@@ -1,0 +1,95 @@
+"""The catalog: what all frames up to a point amount to.
+
+Topics with their partitions' ends, the last sequence of each producer, epochs, the last append time. It follows from
+the frames alone (`apply`), in order; a stretch begins with a snapshot of it so that nothing before has to be read.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from penstock.log.frame import Header
+from penstock.log.topic import Topic, grown, schema_of, topic_json, topic_of, unknown_topic
+
+
+@dataclass
+class Partitions:
+    """Where each partition of a topic ends, and how far its event time has come."""
+
+    ends: list[int]
+    tops: list[int | None]
+    until: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass
+class Catalog:
+    next_frame: int = 0
+    appended_at: int = 0
+    topics: dict[str, Topic] = field(default_factory=dict)
+    partitions: dict[str, Partitions] = field(default_factory=dict)
+    producers: dict[str, tuple[int, int]] = field(default_factory=dict)
+    epochs: dict[str, int] = field(default_factory=dict)
+
+    def topic(self, name: str) -> Topic:
+        if name not in self.topics:
+            raise unknown_topic(name, list(self.topics))
+        return self.topics[name]
+
+    def ends(self, name: str) -> list[int]:
+        return list(self.partitions[name].ends) if name in self.partitions else []
+
+    def apply(self, header: Header) -> None:
+        """Takes in the next frame."""
+        for control in header.control:
+            self._apply_control(control)
+        for block in header.blocks:
+            if (
+                block.topic in self.partitions
+            ):  # a topic whose creation was damaged is unknown until it is declared again
+                at = self.partitions[block.topic]
+                at.ends[block.partition] = block.end
+                at.tops[block.partition] = block.top if block.top is not None else at.tops[block.partition]
+        for each in header.punctuation:
+            if each.topic in self.partitions:
+                until = self.partitions[each.topic].until
+                until[each.scope] = max(each.until, until.get(each.scope, each.until))
+        if header.producer is not None and header.sequence is not None:
+            self.producers[header.producer] = (header.sequence, header.frame)
+        self.appended_at = header.at
+        self.next_frame = header.frame + 1
+
+    def _apply_control(self, control: Any) -> None:
+        if create := control.get("create"):
+            topic = topic_of(create["topic"], create)
+            self.topics[topic.name] = topic
+            self.partitions[topic.name] = Partitions([0] * topic.partitions, [None] * topic.partitions)
+        if columns := control.get("columns"):
+            topic = self.topics[columns["topic"]]
+            self.topics[topic.name] = grown(topic, schema_of(columns["schema"]))
+        if epoch := control.get("epoch"):
+            self.epochs[epoch["name"]] = epoch["value"]
+
+
+def snapshot(catalog: Catalog) -> dict[str, Any]:
+    """The catalog as JSON, for the prelude of a stretch."""
+    topics = {}
+    for name, topic in catalog.topics.items():
+        at = catalog.partitions[name]
+        topics[name] = topic_json(topic) | {"ends": at.ends, "tops": at.tops, "until": at.until}
+    return {
+        "first": catalog.next_frame,
+        "appended_at": catalog.appended_at,
+        "topics": topics,
+        "producers": {name: list(last) for name, last in catalog.producers.items()},
+        "epochs": catalog.epochs,
+    }
+
+
+def restored(found: dict[str, Any]) -> Catalog:
+    """The catalog of a prelude's JSON."""
+    catalog = Catalog(next_frame=found["first"], appended_at=found["appended_at"])
+    for name, each in found["topics"].items():
+        catalog.topics[name] = topic_of(name, each)
+        catalog.partitions[name] = Partitions(list(each["ends"]), list(each["tops"]), dict(each["until"]))
+    catalog.producers = {name: (last[0], last[1]) for name, last in found["producers"].items()}
+    catalog.epochs = dict(found["epochs"])
+    return catalog

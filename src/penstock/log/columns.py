@@ -1,0 +1,201 @@
+"""Columns: rows and Arrow tables become the Arrow columns of a topic, or are refused with the field named.
+
+Nothing is coerced silently: a value must fit its column's type (integers widen, Arrow tables are cast only where no
+value is lost). The answer is one record batch: the columns of the topic's newest schema, then the reserved ones that
+any record uses.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, TypeAlias
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from penstock.errors import SchemaError, did_you_mean
+from penstock.log.records import Record
+from penstock.log.topic import Topic
+from penstock.schema import Schema, arrow_schema, type_text
+
+Row = Mapping[str, Any] | Record | bytes
+Rows: TypeAlias = Iterable[Row] | pa.RecordBatch | pa.Table
+HEADERS = pa.map_(pa.string(), pa.binary())
+MISFITS = (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, TypeError, ValueError, OverflowError)
+EXTRAS = ("_deleted", "_headers", "_replaces")
+
+
+@lru_cache(maxsize=1024)
+def block_schema(schema: Schema, extras: tuple[str, ...]) -> pa.Schema:
+    """The Arrow schema of a block."""
+    plain = arrow_schema(schema)
+    types = {"_deleted": pa.bool_(), "_headers": HEADERS, "_replaces": pa.struct(list(plain))}
+    return pa.schema([*plain, *(pa.field(name, types[name]) for name in extras)])
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Records of one topic, ready to be written."""
+
+    topic: Topic
+    batch: pa.RecordBatch
+
+    @property
+    def extras(self) -> tuple[str, ...]:
+        return tuple(name for name in self.batch.schema.names[len(self.topic.schema.columns) :])
+
+
+def columns_of(topic: Topic, rows: Rows) -> Columns:
+    if isinstance(rows, pa.Table | pa.RecordBatch):
+        batch = _from_arrow(topic, rows)
+    else:
+        batch = _from_records(topic, [_record(topic, row, at) for at, row in enumerate(rows)])
+    return check_nulls(Columns(topic, batch))
+
+
+def _from_arrow(topic: Topic, rows: pa.Table | pa.RecordBatch) -> pa.RecordBatch:
+    table = pa.table(rows) if isinstance(rows, pa.RecordBatch) else rows
+    table = table.combine_chunks()
+    extras = tuple(name for name in EXTRAS if name in table.schema.names)
+    wanted = block_schema(topic.schema, extras)
+    for name in table.schema.names:
+        if name not in wanted.names:
+            raise _unknown_field(topic, name, 0, many=True)
+    arrays = [_cast(topic, table, field) for field in wanted]
+    return pa.RecordBatch.from_arrays(arrays, schema=wanted)
+
+
+def _cast(topic: Topic, table: pa.Table, field: pa.Field) -> pa.Array:
+    if field.name not in table.schema.names:
+        return pa.nulls(len(table), field.type)
+    column = table.column(field.name)
+    array = (
+        column.chunk(0)
+        if column.num_chunks == 1
+        else pa.concat_arrays(column.chunks)
+        if column.num_chunks
+        else pa.nulls(0, column.type)
+    )
+    if array.type == field.type:
+        return array
+    try:
+        return array.cast(field.type, safe=True)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        raise SchemaError(
+            f'column "{field.name}" does not fit topic "{topic.name}"',
+            detail=f"It has type {array.type}, the topic wants {field.type}: {error}",
+            hint="Cast it before appending.",
+        ) from error
+
+
+def _record(topic: Topic, row: Row, at: int) -> Record:
+    record = row if isinstance(row, Record) else Record(row)
+    if topic.raw:
+        return _raw_record(topic, record, at)
+    if not isinstance(record.value, Mapping):
+        raise SchemaError(
+            f'record {at} is not a row of "{topic.name}"',
+            detail=f"It is {type(record.value).__name__}; the columns are {', '.join(topic.schema.names)}.",
+            hint="Give a mapping of column names to values.",
+        )
+    if record.key is not None or record.time is not None:
+        raise SchemaError(
+            f'record {at} of "{topic.name}" has a key or time of its own',
+            hint="A typed topic has them among its columns: put them into the row.",
+        )
+    for name in record.value:
+        if name not in topic.schema.names:
+            raise _unknown_field(topic, name, at)
+    return record
+
+
+def _raw_record(topic: Topic, record: Record, at: int) -> Record:
+    if not isinstance(record.value, bytes | None):
+        raise SchemaError(
+            f'record {at} of the raw topic "{topic.name}" is {type(record.value).__name__}',
+            hint="Give bytes, or Record(value=bytes, key=bytes, time=...).",
+        )
+    if record.replaces is not None:
+        raise SchemaError(
+            f'record {at} of the raw topic "{topic.name}" names the row it replaces',
+            hint="Only typed topics can.",
+        )
+    row = {"key": record.key, "value": record.value, "time": record.time}
+    return Record(row, headers=record.headers, deleted=record.deleted or record.value is None)
+
+
+def _from_records(topic: Topic, records: Sequence[Record]) -> pa.RecordBatch:
+    extras = {
+        "_deleted": [r.deleted for r in records] if any(r.deleted for r in records) else None,
+        "_headers": [list(r.headers.items()) for r in records] if any(r.headers for r in records) else None,
+        "_replaces": [r.replaces for r in records] if any(r.replaces is not None for r in records) else None,
+    }
+    present = {name: values for name, values in extras.items() if values is not None}
+    wanted = block_schema(topic.schema, tuple(present))
+    for at, record in enumerate(records):
+        for name in record.replaces or ():
+            if name not in topic.schema.names:
+                raise _unknown_field(topic, name, at)
+    values = [record.value for record in records]
+    arrays = []
+    for field in wanted:
+        given = present[field.name] if field.name in present else [value.get(field.name) for value in values]  # type: ignore[union-attr]
+        arrays.append(_array(topic, field, given))
+    return pa.RecordBatch.from_arrays(arrays, schema=wanted)
+
+
+def _array(topic: Topic, field: pa.Field, values: Sequence[Any]) -> pa.Array:
+    try:
+        return pa.array(values, type=field.type)
+    except MISFITS as error:
+        raise _misfit(topic, field, values) from error
+
+
+def _fits(value: Any, type_: pa.DataType) -> bool:
+    try:
+        pa.array([value], type=type_)
+    except MISFITS:
+        return False
+    return True
+
+
+def _misfit(topic: Topic, field: pa.Field, values: Sequence[Any]) -> SchemaError:
+    """The error that names the first record whose value does not fit."""
+    at = next(at for at, value in enumerate(values) if not _fits(value, field.type))
+    value = values[at]
+    names = topic.schema.names
+    declared = type_text(topic.schema.column(field.name).type) if field.name in names else str(field.type)
+    return SchemaError(
+        f'field "{field.name}" of record {at} does not fit topic "{topic.name}"',
+        detail=f"Its value is {value!r} ({type(value).__name__}); the column is {declared}.",
+        hint="The whole append was refused; nothing was written.",
+    )
+
+
+def _unknown_field(topic: Topic, name: str, at: int, *, many: bool = False) -> SchemaError:
+    where = "The columns given have it" if many else f"Record {at} has it"
+    return SchemaError(
+        f'field "{name}" does not exist in topic "{topic.name}"',
+        detail=f"{where}; the columns are {', '.join(topic.schema.names)}.",
+        hint=did_you_mean(name, topic.schema.names, otherwise="The whole append was refused; nothing was written."),
+    )
+
+
+def check_nulls(columns: Columns) -> Columns:
+    """NOT NULL columns hold values in every record; in deletions, the key's columns do."""
+    topic, batch = columns.topic, columns.batch
+    deleted = batch.column("_deleted") if "_deleted" in batch.schema.names else None
+    for column in topic.schema.columns:
+        array = batch.column(column.name)
+        if column.nullable or not array.null_count:
+            continue
+        missing = array.is_null()
+        if deleted is not None and column.name not in topic.key:
+            missing = pc.and_not(missing, deleted)
+        if missing.true_count:
+            raise SchemaError(
+                f'field "{column.name}" of record {missing.index(pa.scalar(True)).as_py()} is missing',
+                detail=f'The column is NOT NULL in topic "{topic.name}".',
+                hint="The whole append was refused; nothing was written.",
+            )
+    return columns

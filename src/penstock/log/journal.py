@@ -1,0 +1,178 @@
+"""The journal: all stretches of a log, open and sealed, read as one row of frames.
+
+Reads without a lock, up to the committed mark. Files that sealing takes away while they are looked for are found
+again in their sealed place. Frame headers of a stretch are read once and kept while the stretch is in use.
+"""
+
+import os
+from bisect import bisect_right
+from collections import OrderedDict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from threading import RLock
+from typing import Any
+
+from penstock.errors import DamagedLog
+from penstock.log.catalog import Catalog, restored
+from penstock.log.frame import Found, Header
+from penstock.log.mark import Mark, read_mark
+from penstock.log.stretch import Gap, next_front, read_prelude, scan
+
+KEPT = 8
+"""Stretches whose headers stay in memory."""
+
+
+@dataclass
+class Stretch:
+    """An open stretch file: its prelude, and as many of its frames as have been looked at."""
+
+    first: int
+    path: Path
+    sealed: bool
+    file: int
+    prelude: dict[str, Any]
+    seen: int
+    frames: list[Found] = field(default_factory=list)
+    gaps: list[Gap] = field(default_factory=list)
+
+    def __del__(self) -> None:
+        os.close(self.file)
+
+    @property
+    def folder(self) -> Path:
+        return self.path.parent
+
+    def frames_from(self, number: int) -> list[Found]:
+        """The frames seen so far whose number is at least `number`."""
+        at = len(self.frames)
+        while at and self.frames[at - 1].header.frame >= number:
+            at -= 1
+        return self.frames[at:]
+
+    def read_on(self, end: int) -> None:
+        for each in scan(self.file, self.seen, end) if end > self.seen else ():
+            if isinstance(each, Gap):
+                self.gaps.append(each)
+            else:
+                self.frames.append(each)
+        self.seen = max(self.seen, end)
+
+
+class Journal:
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._lock = RLock()
+        self._open: OrderedDict[tuple[int, bool], Stretch] = OrderedDict()
+
+    def mark(self) -> Mark:
+        mark = read_mark(self.folder / "committed")
+        if mark is None:
+            raise DamagedLog(
+                f'the mark of the log at "{self.folder}" cannot be read',
+                hint="Open the log with Log.open, which writes it anew.",
+            )
+        return mark
+
+    def firsts(self) -> list[int]:
+        """The first frames of all stretches that readers may see, in order."""
+        last = self.mark().stretch
+        return sorted(first for first in {*self.unsealed(), *self.sealed()} if first <= last)
+
+    def unsealed(self) -> list[int]:
+        return sorted(int(path.stem) for path in (self.folder / "journal").glob("[0-9]*.journal"))
+
+    def sealed(self) -> list[int]:
+        return sorted(int(path.name) for path in (self.folder / "sealed").glob("[0-9]*"))
+
+    def forget(self) -> None:
+        """Drops what was read of the files: recovery has changed them."""
+        with self._lock:
+            self._open.clear()
+
+    def stretch(self, first: int) -> Stretch:
+        """The stretch with all its committed frames read."""
+        with self._lock:
+            mark = self.mark()
+            stretch = self._opened(first)
+            size = os.fstat(stretch.file).st_size
+            if first == mark.stretch and size < mark.end:
+                raise DamagedLog(
+                    f'the log at "{self.folder}" is shorter than what was committed',
+                    detail=f"{stretch.path.name} has {size} bytes of {mark.end}.",
+                    hint="Open the log with Log.open, which reports what was lost.",
+                )
+            stretch.read_on(mark.end if first == mark.stretch else size)
+            return stretch
+
+    def _opened(self, first: int) -> Stretch:
+        sealed = self.folder / "sealed" / f"{first:020}" / "headers.journal"
+        open_ = self.folder / "journal" / f"{first:020}.journal"
+        for path in (sealed, open_, sealed):  # sealing may come between the first look and the second
+            key = (first, path is sealed)
+            if key in self._open:
+                self._open.move_to_end(key)
+                if key[1] or not sealed.exists():
+                    return self._open[key]
+            try:
+                file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+            except FileNotFoundError:
+                continue
+            self._open[key] = self._read(first, path, file, sealed=path is sealed)
+            while len(self._open) > KEPT:
+                self._open.popitem(last=False)
+            return self._open[key]
+        raise DamagedLog(
+            f"the frames from {first} on are missing", detail=f'There is neither "{sealed}" nor "{open_}".'
+        )
+
+    def _read(self, first: int, path: Path, file: int, *, sealed: bool) -> Stretch:
+        found = read_prelude(file)
+        if found:
+            return Stretch(first, path, sealed, file, found[0], found[1])
+        if sealed:
+            os.close(file)
+            raise DamagedLog(f'the prelude of "{path}" is damaged', hint="Restore the file from a copy.")
+        # What the prelude said follows from the stretches before; the frames after it are found by their marks.
+        return Stretch(first, path, sealed, file, {}, next_front(file, 24, os.fstat(file).st_size))
+
+    def catalog_before(self, first: int) -> Catalog:
+        """The catalog as it stood before the stretch."""
+        stretch = self._opened(first)
+        if stretch.prelude:
+            return restored(stretch.prelude)
+        earlier = [each for each in self.firsts() if each < first]
+        return self.catalog_after(earlier[-1]) if earlier else Catalog()
+
+    def catalog_after(self, first: int) -> Catalog:
+        """The catalog as it stands after the stretch's last committed frame."""
+        catalog = self.catalog_before(first)
+        for found in self.stretch(first).frames:
+            catalog.apply(found.header)
+        return catalog
+
+    def stretch_of(self, frame: int) -> int | None:
+        """The first frame of the stretch in which `frame` is, or would be."""
+        firsts = self.firsts()
+        at = bisect_right(firsts, frame)
+        return firsts[at - 1] if at else None
+
+    def header(self, frame: int) -> Header | None:
+        first = self.stretch_of(frame)
+        frames = self.stretch(first).frames if first is not None else []
+        return next((found.header for found in frames if found.header.frame == frame), None)
+
+    def find(self, producer: str, sequence: int) -> Header | None:
+        """The frame that this producer appended under this sequence; the newest stretches are looked at first."""
+        for first in reversed(self.firsts()):
+            for found in reversed(self.stretch(first).frames):
+                if (found.header.producer, found.header.sequence) == (producer, sequence):
+                    return found.header
+        return None
+
+    def headers(self, start: int = 0) -> Iterator[Header]:
+        """All committed frames' headers from number `start` on."""
+        for first in [each for each in self.firsts() if each >= (self.stretch_of(start) or 0)]:
+            for found in list(self.stretch(first).frames):
+                if found.header.frame >= start:
+                    yield found.header

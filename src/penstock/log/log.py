@@ -1,0 +1,388 @@
+"""The log: records in order, never changed, in a folder of this machine.
+
+Any number of processes may append and read at once. An append is one transaction over any number of topics: when it
+returns, its records are durable and visible to every reader, all of them; if it raises, none is. Offsets have no
+gaps; the *place* orders the records of all topics. Opening a log recovers what a crash left behind; what had to be
+set aside is told by `set_aside`.
+"""
+
+import time
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import pyarrow as pa
+
+from penstock.errors import LogError
+from penstock.log.catalog import Catalog
+from penstock.log.columns import Rows, columns_of
+from penstock.log.disk import Disk
+from penstock.log.draft import Draft, parts_of
+from penstock.log.entries import entries_of
+from penstock.log.folder import prepare
+from penstock.log.frame import Header, Punctuation
+from penstock.log.inspection import Finding, findings
+from penstock.log.journal import Journal
+from penstock.log.mark import Mark, read_mark
+from penstock.log.reader import Range, Start, batches, full_schema, offsets_at
+from penstock.log.records import Appended, Condition, Entry, instant, micros
+from penstock.log.recovery import SetAside, reports
+from penstock.log.sealing import Sealing
+from penstock.log.staging import staged_part
+from penstock.log.topic import RAW, Topic, grown, same_declaration, schema_json, topic_json
+from penstock.log.writer import Limits, Writer
+from penstock.schema import Schema, parse_schema
+
+POLL_SECONDS = 0.005
+
+
+@dataclass(frozen=True)
+class PartitionState:
+    partition: int
+    end: int
+    largest_time: datetime | None
+
+
+@dataclass(frozen=True)
+class Description:
+    """What `describe` tells of a topic."""
+
+    topic: Topic
+    partitions: tuple[PartitionState, ...]
+
+    @property
+    def records(self) -> int:
+        return sum(each.end for each in self.partitions)
+
+
+class Log:
+    """An open log. `Log.open` makes it; use it in a `with`, or call `close`."""
+
+    def __init__(self, journal: Journal, writer: Writer, sealing: Sealing, identity: str) -> None:
+        self.folder = journal.folder
+        self.identity = identity
+        self._journal = journal
+        self._writer = writer
+        self._sealing = sealing
+        self._turn = 0
+
+    @staticmethod
+    def open(
+        path: str | Path,
+        *,
+        create: bool = True,
+        disk: Disk | None = None,
+        clock: Callable[[], int] = lambda: time.time_ns() // 1000,
+        limits: Limits | None = None,
+    ) -> "Log":
+        """Opens the log in a folder, made if it is not there; recovers what a crash left behind."""
+        folder = Path(path)
+        disk = disk or Disk()
+        identity = prepare(folder, disk, clock, create=create)
+        journal = Journal(folder)
+        writer = Writer(journal, identity, disk=disk, clock=clock, limits=limits or Limits())
+        if not writer.settle(wait=False) and read_mark(folder / "committed") is None:
+            writer.settle(wait=True)
+        return Log(journal, writer, Sealing(journal, disk), identity)
+
+    def close(self) -> None:
+        self._sealing.close()
+        self._writer.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    # Topics
+
+    def create_topic(
+        self,
+        name: str,
+        schema: str | Schema | None = None,
+        *,
+        partitions: int = 1,
+        key: str | Sequence[str] = (),
+        event_time: str | None = None,
+    ) -> Topic:
+        """Declares a topic; without a schema a raw one, of bytes. Declaring it again, equally, changes nothing."""
+        raw = schema is None
+        if raw and (key or event_time):
+            raise LogError(
+                f'the raw topic "{name}" has its own key and event time', hint="Leave them out, or give a schema."
+            )
+        declared = RAW if schema is None else parse_schema(schema) if isinstance(schema, str) else schema
+        columns = ("key",) if raw else (key,) if isinstance(key, str) else tuple(key)
+        topic = Topic(name, (declared,), partitions, columns, "time" if raw else event_time, raw)
+        self._writer.commit(Draft(control=lambda catalog: _creation(catalog, topic)))
+        return self.topic(name)
+
+    def change_schema(self, name: str, schema: str | Schema) -> Topic:
+        """Adds nullable columns at the end of a topic's schema; every other change is refused."""
+        wanted = parse_schema(schema) if isinstance(schema, str) else schema
+
+        def columns(catalog: Catalog) -> Sequence[Mapping[str, Any]]:
+            topic = catalog.topic(name)
+            changed = grown(topic, wanted) is not topic
+            return [{"columns": {"topic": name, "schema": schema_json(wanted)}}] if changed else []
+
+        self._writer.commit(Draft(control=columns))
+        return self.topic(name)
+
+    def topics(self) -> list[Topic]:
+        return sorted(self._writer.catalog().topics.values(), key=lambda topic: topic.name)
+
+    def topic(self, name: str) -> Topic:
+        return self._writer.catalog().topic(name)
+
+    def describe(self, name: str) -> Description:
+        catalog = self._writer.catalog()
+        topic, at = catalog.topic(name), catalog.partitions[name]
+        states = [PartitionState(p, at.ends[p], _instant(at.tops[p])) for p in range(topic.partitions)]
+        return Description(topic, tuple(states))
+
+    def ends(self, name: str) -> tuple[int, ...]:
+        """The next offset of each partition."""
+        catalog = self._writer.catalog()
+        catalog.topic(name)
+        return tuple(catalog.ends(name))
+
+    # Appending
+
+    def append(
+        self,
+        topic: str,
+        rows: Rows,
+        *,
+        partition: int | None = None,
+        producer: str | None = None,
+        sequence: int | None = None,
+        expect: Sequence[Condition] = (),
+    ) -> Appended:
+        """Appends records of one topic durably. See `append_all`."""
+        declared = self.topic(topic)
+        parts = parts_of(columns_of(declared, rows), partition=partition, turn=self._next_turn())
+        return self._commit(Draft(tuple(parts), producer, sequence, expect=tuple(expect)))
+
+    def append_all(
+        self,
+        rows: Mapping[str, Rows],
+        *,
+        producer: str | None = None,
+        sequence: int | None = None,
+        expect: Sequence[Condition] = (),
+        note: Mapping[str, Any] | None = None,
+    ) -> Appended:
+        """Appends records of several topics in one transaction.
+
+        A pair of `producer` and `sequence` that was appended before is not appended again: the earlier answer is
+        given, marked `repeated`. Where a condition of `expect` does not hold, `ConditionFailed` is raised and nothing
+        is written. `note` is kept with the frame.
+        """
+        turn = self._next_turn()
+        parts = [
+            part
+            for name, each in rows.items()
+            for part in parts_of(columns_of(self.topic(name), each), partition=None, turn=turn)
+        ]
+        return self._commit(Draft(tuple(parts), producer, sequence, note or {}, tuple(expect)))
+
+    def staging_path(self) -> Path:
+        """A new path for an Arrow IPC file that a later `append_files` commits."""
+        return self.folder / "staged" / f"{uuid.uuid4().hex}.arrow"
+
+    def append_files(
+        self,
+        files: Mapping[tuple[str, int], Sequence[Path]],
+        *,
+        producer: str | None = None,
+        sequence: int | None = None,
+        expect: Sequence[Condition] = (),
+        note: Mapping[str, Any] | None = None,
+    ) -> Appended:
+        """Commits Arrow files, written before to `staging_path`, as records of topics and partitions, in one
+        transaction.
+        """
+        parts = [
+            staged_part(self.folder / "staged", self.topic(topic), partition, path)
+            for (topic, partition), paths in files.items()
+            for path in paths
+        ]
+        return self._commit(Draft(tuple(parts), producer, sequence, note or {}, tuple(expect)))
+
+    def punctuate(self, topic: str, until: datetime, *, scope: str = "") -> Appended:
+        """Says in the log that the topic will bring nothing before `until` any more; for everybody, or for the
+        readers of one scope.
+        """
+        self.topic(topic)
+        return self._commit(Draft(punctuation=(Punctuation(topic, micros(until), scope),)))
+
+    def raise_epoch(self, name: str) -> int:
+        """A new, larger value of a named epoch: appends that expect an older one are refused from now on."""
+        raised: list[int] = []
+
+        def control(catalog: Catalog) -> Sequence[Mapping[str, Any]]:
+            raised.append(catalog.epochs.get(name, 0) + 1)
+            return [{"epoch": {"name": name, "value": raised[-1]}}]
+
+        self._writer.commit(Draft(control=control))
+        return raised[-1]
+
+    def epoch(self, name: str) -> int:
+        return self._writer.catalog().epochs.get(name, 0)
+
+    def _next_turn(self) -> int:
+        self._turn += 1
+        return self._turn - 1
+
+    def _commit(self, draft: Draft) -> Appended:
+        if not (draft.parts or draft.punctuation or draft.producer):
+            raise LogError(
+                "an append needs records", hint="An empty append can be made only under a producer and sequence."
+            )
+        done = self._writer.commit(draft)
+        assert done is not None
+        self._sealing.look(self._journal.mark().stretch)
+        return done
+
+    # Reading
+
+    def batches(
+        self,
+        topic: str,
+        *,
+        partition: int | None = None,
+        start: Start = 0,
+        end: Start | None = None,
+        columns: Sequence[str] | None = None,
+        skip_damage: bool = False,
+    ) -> Iterator[pa.RecordBatch]:
+        """Records from `start` up to `end` (default: all that is committed now) as Arrow batches, with `_partition`,
+        `_offset`, `_place`, `_appended_at`.
+        """
+        wanted = self._range(topic, partition, start, end)
+        return batches(self._journal, replace(wanted, columns=_known(wanted.topic, columns), skip_damage=skip_damage))
+
+    def read(
+        self,
+        topic: str,
+        *,
+        partition: int | None = None,
+        start: Start = 0,
+        end: Start | None = None,
+        skip_damage: bool = False,
+    ) -> Iterator[Entry]:
+        """Records from an offset, a place or an append time, in order."""
+        wanted = replace(self._range(topic, partition, start, end), skip_damage=skip_damage)
+        return (entry for batch in batches(self._journal, wanted) for entry in entries_of(wanted.topic, batch))
+
+    def tail(
+        self,
+        topic: str,
+        *,
+        partition: int | None = None,
+        start: Start | None = None,
+        stop: Callable[[], bool] = lambda: False,
+    ) -> Iterator[Entry]:
+        """Records as they come, from `start` or from now on, until `stop` says so."""
+        wanted = self._range(topic, partition, start or 0)
+        return self._following(wanted.ends if start is None else wanted.starts, topic, partition, stop)
+
+    def _following(
+        self, starts: tuple[int, ...], topic: str, partition: int | None, stop: Callable[[], bool]
+    ) -> Iterator[Entry]:
+        seen: Mark | None = None
+        while not stop():
+            mark = self._journal.mark()
+            if mark == seen:
+                time.sleep(POLL_SECONDS)
+                continue
+            seen = mark
+            wanted = replace(self._range(topic, partition), starts=starts)
+            for batch in batches(self._journal, wanted):
+                yield from entries_of(wanted.topic, batch)
+            starts = tuple(map(max, starts, wanted.ends))
+
+    def _chosen(self, topic: Topic, partition: int | None, ends: tuple[int, ...]) -> tuple[int, ...]:
+        if partition is not None and not 0 <= partition < topic.partitions:
+            raise LogError(f'topic "{topic.name}" has no partition {partition}', detail=f"It has {topic.partitions}.")
+        return tuple(end if partition in (None, p) else 0 for p, end in enumerate(ends))
+
+    def _range(self, name: str, partition: int | None, start: Start = 0, end: Start | None = None) -> Range:
+        catalog = self._writer.catalog()
+        topic = catalog.topic(name)
+        ends = self._chosen(topic, partition, tuple(catalog.ends(name)))
+        starts = offsets_at(self._journal, catalog, topic, start, partition)
+        if end is not None:
+            ends = tuple(map(min, ends, offsets_at(self._journal, catalog, topic, end, partition)))
+        return Range(topic, tuple(starts), ends, tuple(full_schema(topic).names))
+
+    # Frames and files
+
+    def mark(self) -> Mark:
+        """How far the log is committed."""
+        return self._journal.mark()
+
+    def frames(self, start: int = 0) -> Iterator[Header]:
+        """What every committed frame says of itself, from number `start` on; also of sealed ones."""
+        return self._journal.headers(start)
+
+    def find(self, producer: str, sequence: int) -> Header | None:
+        """The frame that a producer appended under a sequence."""
+        return self._journal.find(producer, sequence)
+
+    def seal(self) -> int:
+        """Closes the open stretch and seals all closed ones now; how many could not be sealed because they are
+        damaged.
+        """
+        self._writer.roll()
+        return self._sealing.run()
+
+    def set_aside(self) -> list[SetAside]:
+        """What recovery has cut off the journal and kept aside, since the log was made."""
+        return reports(self._journal)
+
+    def check(self) -> Iterator[Finding]:
+        """Reads everything and yields one finding per stretch file, damaged or not; the long way to know that a log
+        is whole.
+        """
+        return findings(self._journal)
+
+
+def _instant(at: int | None) -> datetime | None:
+    return None if at is None else instant(at)
+
+
+def _known(topic: Topic, columns: Sequence[str] | None) -> tuple[str, ...]:
+    full = full_schema(topic).names
+    for column in columns or ():
+        if column not in full:
+            topic.schema.column(column)  # raises, naming the column
+    return tuple(full if columns is None else columns)
+
+
+def _creation(catalog: Catalog, topic: Topic) -> Sequence[Mapping[str, Any]]:
+    existing = catalog.topics.get(topic.name)
+    if existing is None:
+        return [{"create": {"topic": topic.name} | topic_json(topic)}]
+    if same_declaration(existing, topic):
+        return []
+    raise LogError(
+        f'topic "{topic.name}" exists already, declared otherwise',
+        detail=f"It is {declaration(existing)}; asked for is {declaration(topic)}.",
+        hint="Use change_schema to add columns, or another name.",
+    )
+
+
+def declaration(topic: Topic) -> str:
+    """The topic in one line."""
+    text = f"({topic.schema}) with {topic.partitions} partition{'s' if topic.partitions > 1 else ''}"
+    text += f", key ({', '.join(topic.key)})" if topic.key else ""
+    return text + (f", event time {topic.event_time}" if topic.event_time else "")

@@ -1,0 +1,130 @@
+"""A stretch: one file of frames, behind a prelude that says what came before.
+
+Reading needs no lock: bytes below the committed mark never change. `scan` passes over damage: what a frame held is
+read from its second header where the first is damaged, and where neither can be read, the bytes up to the next whole
+frame are a `Gap`.
+"""
+
+import json
+import os
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+from zlib import crc32
+
+from penstock.log.frame import FRONT, FRONT_MAGIC, Block, Found, decode_back, decode_front, padded_json
+
+MAGIC = b"PENSTOCK"
+FORMAT = 1
+PRELUDE = struct.Struct("<8sIIII")
+LOOK = 4096
+SEARCH = 1 << 20
+
+
+@dataclass(frozen=True)
+class Gap:
+    """Bytes between frames in which no header could be read."""
+
+    start: int
+    end: int
+
+
+def encode_prelude(found: dict[str, Any]) -> bytes:
+    text = padded_json(found)
+    front = PRELUDE.pack(MAGIC, FORMAT, len(text), 0, 0)[:16]
+    return front + struct.pack("<II", crc32(text, crc32(front)), 0) + text
+
+
+def read_prelude(file: int) -> tuple[dict[str, Any], int] | None:
+    """The prelude's JSON and the byte where frames begin, or None if it is damaged."""
+    front = os.pread(file, PRELUDE.size, 0)
+    if len(front) < PRELUDE.size:
+        return None
+    magic, version, length, crc, _ = PRELUDE.unpack(front)
+    if magic != MAGIC or version != FORMAT or length > os.fstat(file).st_size:
+        return None
+    text = os.pread(file, length, PRELUDE.size)
+    if len(text) != length or crc32(text, crc32(front[:16])) != crc:
+        return None
+    return json.loads(text), PRELUDE.size + length
+
+
+def read_front(file: int, start: int, end: int) -> Found | None:
+    """The frame that begins at `start`, if its first header is whole and it ends at or before `end`."""
+    data = os.pread(file, min(LOOK, end - start), start)
+    if len(data) < FRONT.size:
+        return None
+    needed = FRONT.size + FRONT.unpack_from(data)[1]
+    if needed > len(data):
+        if needed > end - start or data[:4] != FRONT_MAGIC:
+            return None
+        data = os.pread(file, needed, start)
+    found = decode_front(data, start, start)
+    return found if found and found.end <= end else None
+
+
+def read_back(file: int, start: int, end: int) -> Found | None:
+    """The frame that ends at `end`, from its second header, if it begins at or after `start`."""
+    base = max(start, end - LOOK)
+    found = decode_back(os.pread(file, end - base, base), end, base)
+    if found is None and base > start:
+        found = decode_back(os.pread(file, end - start, start), end, start)
+    return found if found and found.start >= start else None
+
+
+def scan(file: int, start: int, end: int) -> Iterator[Found | Gap]:
+    """The frames from `start` to `end`, in order, with the gaps between them."""
+    while start < end:
+        found = read_front(file, start, end)
+        if found:
+            yield found
+            start = found.end
+        else:
+            following = next_front(file, start + 8, end)
+            yield from _damaged(file, start, following)
+            start = following
+
+
+def _damaged(file: int, start: int, end: int) -> Iterator[Found | Gap]:
+    """What can be told of the bytes from `start` to `end`: frames from their second headers, and the gap before
+    those.
+    """
+    found = read_back(file, start, end)
+    if found is None:
+        yield Gap(start, end)
+        return
+    if found.start > start:
+        yield from _damaged(file, start, found.start)
+    yield found
+
+
+def next_front(file: int, start: int, end: int) -> int:
+    """The first byte from `start` on where a frame whole at both ends begins, or `end`."""
+    start += -start % 8
+    while start < end:
+        data = os.pread(file, min(SEARCH + 8, end - start), start)
+        at = data.find(FRONT_MAGIC)
+        while 0 <= at < SEARCH:
+            if at % 8 == 0:
+                found = read_front(file, start + at, end)
+                if found and read_back(file, found.start, found.end):
+                    return start + at
+            at = data.find(FRONT_MAGIC, at + 1)
+        start += SEARCH
+    return end
+
+
+def read_block(file: int, found: Found, block: Block) -> bytes | None:
+    """The bytes of a block in the frame's body, or None if they are not what was written."""
+    data = os.pread(file, block.bytes, found.body + block.start)
+    return data if len(data) == block.bytes and crc32(data) == block.crc else None
+
+
+def is_whole(file: int, found: Found) -> bool:
+    """Whether both headers and every block in the body are what was written."""
+    if not read_back(file, found.start, found.end) or os.fstat(file).st_size < found.end:
+        return False
+    if not read_front(file, found.start, found.end):
+        return False
+    return all(block.file is not None or read_block(file, found, block) is not None for block in found.header.blocks)

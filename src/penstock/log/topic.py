@@ -1,0 +1,145 @@
+"""A topic: what was declared once and is stored with the log.
+
+Its schema may grow by nullable columns at the end, nothing else about it changes.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from penstock.errors import LogError, SchemaError, did_you_mean
+from penstock.schema import Column, Scalar, Schema, parse_schema, parse_type, type_text
+
+NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,199}")
+RAW = parse_schema("key BINARY, value BINARY, time TIMESTAMP")
+KEY_SCALARS = frozenset(
+    (
+        "BOOLEAN",
+        "TINYINT",
+        "SMALLINT",
+        "INT",
+        "BIGINT",
+        "FLOAT",
+        "DOUBLE",
+        "STRING",
+        "BINARY",
+        "DATE",
+        "TIMESTAMP",
+        "TIMESTAMP_NTZ",
+    )
+)
+
+
+@dataclass(frozen=True)
+class Topic:
+    name: str
+    schemas: tuple[Schema, ...]
+    partitions: int = 1
+    key: tuple[str, ...] = ()
+    event_time: str | None = None
+    raw: bool = False
+
+    def __post_init__(self) -> None:
+        if not NAME.fullmatch(self.name):
+            raise LogError(
+                f'"{self.name}" is not a topic name',
+                hint="Letters, digits, dot, dash and underscore, at most 200, not beginning with dot or dash.",
+            )
+        if not 1 <= self.partitions <= 1024:
+            raise LogError(f'topic "{self.name}" cannot have {self.partitions} partitions', hint="Choose 1 to 1024.")
+        for name in self.key:
+            _check_key(self, self.schema.column(name))
+        if self.event_time is not None:
+            _check_event_time(self, self.schema.column(self.event_time))
+
+    @property
+    def schema(self) -> Schema:
+        """The newest version."""
+        return self.schemas[-1]
+
+
+def _check_key(topic: Topic, column: Column) -> None:
+    if not (isinstance(column.type, Scalar) and column.type.name in KEY_SCALARS) and not type_text(
+        column.type
+    ).startswith("DECIMAL"):
+        raise SchemaError(
+            f'column "{column.name}" of "{topic.name}" cannot be part of a key',
+            detail=f"Its type is {type_text(column.type)}.",
+            hint="Keys are numbers, strings, binary, dates and timestamps.",
+        )
+
+
+def _check_event_time(topic: Topic, column: Column) -> None:
+    if type_text(column.type) not in ("TIMESTAMP", "TIMESTAMP_NTZ"):
+        raise SchemaError(
+            f'column "{column.name}" of "{topic.name}" cannot be its event time',
+            detail=f"Its type is {type_text(column.type)}.",
+            hint="Declare it as TIMESTAMP.",
+        )
+
+
+def grown(topic: Topic, schema: Schema) -> Topic:
+    """The topic with `schema` as its newest version; itself if nothing is new; refused unless only nullable columns
+    are added.
+    """
+    old, new = topic.schema.columns, schema.columns
+    if old == new:
+        return topic
+    for before, after in zip(old, new, strict=False):
+        if before != after:
+            raise _refusal(topic, schema, f'column "{before.name}" would change')
+    if len(new) < len(old):
+        raise _refusal(topic, schema, f'column "{old[len(new)].name}" would go')
+    for column in new[len(old) :]:
+        if not column.nullable:
+            raise _refusal(topic, schema, f'the new column "{column.name}" is NOT NULL')
+    return Topic(topic.name, (*topic.schemas, schema), topic.partitions, topic.key, topic.event_time, topic.raw)
+
+
+def _refusal(topic: Topic, schema: Schema, why: str) -> SchemaError:
+    return SchemaError(
+        f'the schema of "{topic.name}" cannot be changed so: {why}',
+        detail=f"It is ({topic.schema}); asked for is ({schema}).",
+        hint="Nullable columns can be added at the end. For other changes create a new topic and copy.",
+    )
+
+
+def same_declaration(topic: Topic, other: Topic) -> bool:
+    return (topic.schema, topic.partitions, topic.key, topic.event_time) == (
+        other.schema,
+        other.partitions,
+        other.key,
+        other.event_time,
+    )
+
+
+def unknown_topic(name: str, known: Sequence[str]) -> LogError:
+    return LogError(
+        f'topic "{name}" does not exist',
+        detail=f"The topics are {', '.join(sorted(known))}." if known else "The log has no topics yet.",
+        hint=did_you_mean(name, known, otherwise="Create it with create_topic, or `penstock log create`."),
+    )
+
+
+def schema_json(schema: Schema) -> list[dict[str, Any]]:
+    return [{"name": c.name, "type": type_text(c.type), "nullable": c.nullable} for c in schema.columns]
+
+
+def schema_of(found: list[dict[str, Any]]) -> Schema:
+    return Schema(tuple(Column(c["name"], parse_type(c["type"]), c["nullable"]) for c in found))
+
+
+def topic_json(topic: Topic) -> dict[str, Any]:
+    return {
+        "partitions": topic.partitions,
+        "key": list(topic.key),
+        "event_time": topic.event_time,
+        "raw": topic.raw,
+        "schemas": [schema_json(schema) for schema in topic.schemas],
+    }
+
+
+def topic_of(name: str, found: dict[str, Any]) -> Topic:
+    schemas = tuple(schema_of(each) for each in found["schemas"])
+    return Topic(name, schemas, found["partitions"], tuple(found["key"]), found["event_time"], found["raw"])
