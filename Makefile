@@ -1,0 +1,69 @@
+# Needs Python 3.11+ and Java 17+, nothing else. Everything is installed into .venv, inside this clone.
+
+PYTHON ?= python3
+BIN    := .venv/bin
+READY  := .venv/.ready
+
+# make bench runs every file of benchmarks/ whose name does not start with an underscore
+BENCHMARKS := $(filter-out _%,$(notdir $(basename $(wildcard benchmarks/*.py))))
+
+.DEFAULT_GOAL := help
+.PHONY: help setup kernel demo test check soak bench bench-log format wheel clean
+
+help: ## list these commands
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: kernel ## make .venv with all dependencies, build the kernel; quick when nothing has changed
+
+demo: setup ## a log, a pipeline and a view that changes, on your screen
+	@$(BIN)/penstock demo
+
+test: setup ## all tests
+	@$(BIN)/python -m pytest
+
+check: $(READY) ## format, lint, types, imports between rooms, and the tests that need no Spark
+	@$(BIN)/ruff format --check .
+	@$(BIN)/ruff check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports
+	@$(BIN)/python -m pytest -q -m "not spark"
+
+soak: setup ## all tests with many more random cases; takes long
+	@PENSTOCK_SOAK=1 $(BIN)/python -m pytest --timeout=0
+
+bench: setup ## every benchmark in benchmarks/
+	@for name in $(BENCHMARKS); do echo "== $$name"; $(BIN)/python -m benchmarks.$$name || exit 1; done
+
+bench-log: setup ## the benchmark of the log
+	@$(BIN)/python -m benchmarks.log
+
+format: setup ## format the Python code and mend what ruff can mend
+	@$(BIN)/ruff format .
+	@$(BIN)/ruff check --fix .
+
+wheel: setup ## build the wheel into dist/
+	@$(BIN)/python -m build --wheel --no-isolation
+
+clean: ## remove what was built; .venv stays
+	@rm -rf dist src/penstock/engine/kernel.jar .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
+	@rm -rf .hypothesis artifacts spark-warehouse metastore_db derby.log
+	@find src tests kernel benchmarks -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
+
+# The script itself sees whether there is anything to do.
+kernel: $(READY)
+	@$(BIN)/python kernel/build.py
+
+$(READY): pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
+	  echo 'Python 3.11 or newer is needed' >&2; \
+	  echo "  detail: $(PYTHON) is $$($(PYTHON) --version 2>/dev/null || echo missing)." >&2; \
+	  echo '  hint:   Name another one: make PYTHON=python3.12' >&2; exit 1; }
+	@$(PYTHON) kernel/build.py --java
+	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	@$(BIN)/python -c 'import pyspark' 2>/dev/null || echo 'installing PySpark, about 400 MB, the first time'
+	@$(BIN)/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["build-system"]["requires"], sep="\n")' \
+	  > .venv/build-requires.txt
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r .venv/build-requires.txt
+	@echo 'installing penstock and its tools'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation --editable '.[dev]'
+	@touch $(READY)

@@ -1,0 +1,1 @@
+"""Benchmarks: each one command, a table on the screen, and figures in results/."""

@@ -1,0 +1,229 @@
+"""The log: durable appends against what the disk can do, opening, and reading into Spark against parquet files.
+
+`python -m benchmarks.log [--quick]`. Every comparison alternates its two sides within one run.
+"""
+
+import argparse
+import multiprocessing
+import os
+import shutil
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from threading import Event, Thread
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from benchmarks._report import report
+from penstock.engine import read_topic, session
+from penstock.log import Log
+
+SCHEMA = "id BIGINT, customer BIGINT, amount DOUBLE, at TIMESTAMP, city STRING"
+BATCH = 1000
+GOALS = {
+    "append_records_per_s": ">= 400,000 or 0.6 of the floor",
+    "append_against_floor": ">= 0.6",
+    "lone_record_p50_ms": "<= 10",
+    "lone_record_p99_ms": "<= 10",
+    "open_ten_million_s": "well under 1",
+    "spark_sealed_against_parquet": ">= 0.7",
+    "spark_journal_against_parquet": ">= 0.7",
+    "spark_while_appending_against_parquet": ">= 0.7",
+}
+
+
+def events(count: int, first: int = 0) -> pa.RecordBatch:
+    """`count` events, the same for the same `first`."""
+    ids = np.arange(first, first + count, dtype=np.int64)
+    cities = np.array(["Basel", "Bern", "Chur", "Genf", "Lugano", "Olten", "Thun", "Zug"])
+    return pa.record_batch(
+        {
+            "id": ids,
+            "customer": ids * 7919 % 100_003,
+            "amount": (ids % 1000) / 8,
+            "at": pa.array(1_700_000_000_000_000 + ids * 1000).cast(pa.timestamp("us", "UTC")),
+            "city": pa.array(cities[ids % 8]),
+        }
+    )
+
+
+@contextmanager
+def new_log(folder: Path) -> Iterator[Log]:
+    shutil.rmtree(folder, ignore_errors=True)
+    with Log.open(folder) as log:
+        log.create_topic("events", SCHEMA, event_time="at")
+        yield log
+
+
+def durable_appends(folder: Path, rounds: int, commits: int) -> dict[str, float]:
+    """1,000-record appends, and bare write-and-sync of as many bytes, in turn."""
+    batch = events(BATCH)
+    floors, ours = [], []
+    with new_log(folder / "append") as log, open(folder / "floor", "wb", buffering=0) as file:
+        log.append("events", batch)
+        data = bytes(log.mark().end)
+        for _ in range(rounds):
+            floors.append(per_second(commits, lambda: (file.write(data), os.fdatasync(file.fileno()))))
+            ours.append(per_second(commits, lambda: log.append("events", batch)))
+    ratio = statistics.median(our / floor for our, floor in zip(ours, floors, strict=True))
+    return {
+        "floor_commits_per_s": statistics.median(floors),
+        "append_records_per_s": statistics.median(ours) * BATCH,
+        "append_against_floor": ratio,
+    }
+
+
+def per_second(times: int, action: Callable[[], object]) -> float:
+    begun = time.perf_counter()
+    for _ in range(times):
+        action()
+    return times / (time.perf_counter() - begun)
+
+
+def lone_records(folder: Path, count: int) -> dict[str, float]:
+    row = [{"id": 1, "customer": 2, "amount": 3.5, "at": datetime(2024, 1, 1, tzinfo=UTC), "city": "Basel"}]
+    took = []
+    with new_log(folder / "lone") as log:
+        for _ in range(count):
+            begun = time.perf_counter()
+            log.append("events", row)
+            took.append((time.perf_counter() - begun) * 1000)
+    cuts = statistics.quantiles(took, n=100)
+    return {"lone_record_p50_ms": cuts[49], "lone_record_p99_ms": cuts[98]}
+
+
+def append_many(folder: Path, commits: int) -> None:
+    with Log.open(folder) as log:
+        for _ in range(commits):
+            log.append("events", events(BATCH))
+
+
+def four_processes(folder: Path, commits: int) -> dict[str, float]:
+    with new_log(folder / "four") as log:
+        spawn = multiprocessing.get_context("spawn")
+        begun = time.perf_counter()
+        workers = [spawn.Process(target=append_many, args=(log.folder, commits)) for _ in range(4)]
+        for worker in workers:
+            worker.start()
+        while not log.ends("events")[0]:
+            time.sleep(0.001)
+        begun, start = time.perf_counter(), log.ends("events")[0]
+        for worker in workers:
+            worker.join()
+        done = log.ends("events")[0] - start
+        assert done + start == 4 * commits * BATCH
+        return {"four_processes_records_per_s": done / (time.perf_counter() - begun)}
+
+
+def opening(folder: Path, records: int) -> dict[str, float]:
+    """A log of ten million records, partly sealed, partly not, opened until its topic is known."""
+    with new_log(folder / "open") as log:
+        for first in range(0, records, 10_000):
+            log.append("events", events(10_000, first))
+    took = []
+    for _ in range(5):
+        begun = time.perf_counter()
+        with Log.open(folder / "open") as log:
+            assert log.ends("events") == (records,)
+            took.append(time.perf_counter() - begun)
+    return {"open_ten_million_s": statistics.median(took)}
+
+
+def totals(frame: DataFrame) -> tuple[object, ...]:
+    """Reads every column of every row, and answers with one row."""
+    row = frame.agg(F.count("*"), F.sum("id"), F.max("customer"), F.sum("amount"), F.max("at"), F.max("city")).first()
+    assert row is not None
+    return tuple(row)
+
+
+def into_spark(spark: SparkSession, folder: Path, records: int, rounds: int) -> dict[str, float]:
+    """The same rows from 1,000-record frames, from sealed files, and from parquet files, in turn."""
+    with new_log(folder / "spark") as log:
+        for first in range(0, records, BATCH):
+            log.append("events", events(BATCH, first))
+        figures = compared(spark, log, folder, records, rounds, name="journal")
+        log.seal()
+        figures |= compared(spark, log, folder, records, rounds, name="sealed")
+        with appending(log):
+            figures |= compared(spark, log, folder, records, rounds, name="while_appending")
+    return figures
+
+
+def compared(
+    spark: SparkSession, log: Log, folder: Path, records: int, rounds: int, *, name: str
+) -> dict[str, float]:
+    parquet = folder / "parquet"
+    if not parquet.exists():
+        parquet.mkdir()
+        for part in range(2):
+            half = records // 2
+            pq.write_table(pa.Table.from_batches([events(half, part * half)]), parquet / f"{part}.parquet")
+    ours, theirs = [], []
+    until = log.mark().next_frame
+    for at in range(rounds + 1):
+        mine, took = timed(lambda: totals(read_topic(spark, log.folder, "events", until_frame=until)))
+        other, reference = timed(lambda: totals(spark.read.parquet(str(parquet))))
+        assert mine == other, (mine, other)
+        if at:  # the first round warms up both sides
+            ours.append(records / took)
+            theirs.append(records / reference)
+    ratio = statistics.median(mine / other for mine, other in zip(ours, theirs, strict=True))
+    return {
+        f"spark_{name}_rows_per_s": statistics.median(ours),
+        f"parquet_beside_{name}_rows_per_s": statistics.median(theirs),
+        f"spark_{name}_against_parquet": ratio,
+    }
+
+
+def timed(action: Callable[[], tuple[object, ...]]) -> tuple[tuple[object, ...], float]:
+    begun = time.perf_counter()
+    return action(), time.perf_counter() - begun
+
+
+@contextmanager
+def appending(log: Log) -> Iterator[None]:
+    """Appends 100 batches a second to another topic and the same log, in the background, for as long as the block runs."""
+    stop = Event()
+    log.create_topic("others", SCHEMA, event_time="at")
+
+    def work() -> None:
+        while not stop.wait(0.01):
+            log.append_all({"others": events(BATCH), "events": events(BATCH)})
+
+    thread = Thread(target=work)
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="smaller; for a look, not for the record")
+    quick = parser.parse_args().quick
+    folder = Path(tempfile.mkdtemp(prefix="penstock-bench-", dir="."))
+    scale = 10 if quick else 1
+    try:
+        figures = durable_appends(folder, 5, 400 // scale)
+        figures |= lone_records(folder, 1000 // scale)
+        figures |= four_processes(folder, 400 // scale)
+        figures |= opening(folder, 10_000_000 // scale)
+        with session("benchmark") as spark:
+            figures |= into_spark(spark, folder, 10_000_000 // scale, 5)
+    finally:
+        shutil.rmtree(folder)
+    report("log-quick" if quick else "log", figures, GOALS)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,148 @@
+package org.apache.spark.sql.penstock
+
+import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.catalyst.expressions.aggregate.{Average, BitAndAgg, BitOrAgg, BitXorAgg, CollectList, CollectSet, Count,
+  DeclarativeAggregate, ImperativeAggregate, Max, Min, Sum, TypedImperativeAggregate, AggregateExpression, AggregateFunction}
+import org.apache.spark.sql.catalyst.optimizer.NormalizeFloatingNumbers
+import org.apache.spark.sql.catalyst.planning.PhysicalAggregation
+import org.apache.spark.sql.catalyst.plans.logical.{Aggregate => LogicalAggregate}
+import org.apache.spark.sql.catalyst.util.UnsafeRowUtils
+import org.apache.spark.sql.types._
+import penstock.kernel.engine._
+
+/** An aggregate that cannot be kept: what and why, for the planner to say. */
+final class Unsupported(val construct: String, val reason: String) extends RuntimeException(s"$construct: $reason")
+
+/** An aggregate taken apart: what its input must send, how that is gathered, and how the answer is made from it. */
+final class AggregatePlan(node: LogicalAggregate, growing: Boolean) {
+  private val PhysicalAggregation(groups, functions, results, _) = node: @unchecked
+
+  /** The key's expressions, over the input; equal groups have equal bytes. */
+  val keys: Seq[Expression] = groups.map { each =>
+    val expression = NormalizeFloatingNumbers.normalize(AggregatePlan.plain(each))
+    if (!UnsafeRowUtils.isBinaryStable(expression.dataType))
+      throw new Unsupported(s"GROUP BY ${each.sql}", "strings under a collation cannot be group keys yet")
+    expression
+  }
+
+  private val planned: Seq[Planned] = functions.map(plan)
+  /** The input row's expressions: the arguments of each function, then its filter. */
+  val inputs: Seq[Expression] = planned.flatMap(p => p.inputs ++ p.filter)
+  val gathering: Gathering = Gathering(placed, inputs.length)
+  val ordered: Boolean = planned.exists(_.ordered)
+  val buffer: Seq[DataType] = planned.flatMap(_.slots.map(_.dataType))
+  val keyWidth: Int = keys.length
+
+  /** The result's expressions, bound to the key's columns followed by the buffer's. */
+  val result: Seq[Expression] = {
+    val keyAttributes = groups.map(_.toAttribute)
+    val values = planned.map(p => p.expression.resultAttribute.exprId -> p.value).toMap
+    val row = AttributeSeq(keyAttributes ++ planned.flatMap(_.slots))
+    results.map { each =>
+      val whole = each.transform { case a: AttributeReference if values.contains(a.exprId) => values(a.exprId) }
+      BindReferences.bindReference[Expression](AggregatePlan.plain(whole.asInstanceOf[NamedExpression]), row)
+    }
+  }
+
+  /** For each key its position among the output's columns, or -1. */
+  val keyColumns: Array[Int] = groups.map(g => results.indexWhere(r => AggregatePlan.plain(r) match {
+    case a: AttributeReference => a.exprId == g.exprId
+    case _ => false
+  })).toArray
+
+  private def placed: Seq[Folded] = {
+    var at = 0
+    planned.map { p =>
+      val input = at
+      at += p.inputs.length + p.filter.size
+      Folded(p.fold(input), input, if (p.filter.isDefined) at - 1 else -1, p.slots.length)
+    }
+  }
+
+  /** One function: its fold once its place in the row is known, the columns it fills, and the value made of them. */
+  private case class Planned(
+      expression: AggregateExpression, inputs: Seq[Expression], fold: Int => Fold, slots: Seq[AttributeReference], value: Expression,
+      ordered: Boolean = false) {
+    def filter: Option[Expression] = expression.filter
+  }
+
+  private def plan(expression: AggregateExpression): Planned = {
+    if (expression.isDistinct) throw new Unsupported(expression.sql, "DISTINCT within an aggregate is not supported yet")
+    expression.aggregateFunction match {
+      case f: Count => own(expression, f, f.children.filter(_.nullable), _ => CountFold(f.children.count(_.nullable)))
+      case f: Sum => own(expression, f, Seq(f.child), _ => sum(expression, f))
+      case f: Average => own(expression, f, Seq(f.child), _ => average(expression, f))
+      case f: Min => own(expression, f, Seq(f.child), _ => extreme(f.child.dataType, largest = false))
+      case f: Max => own(expression, f, Seq(f.child), _ => extreme(f.child.dataType, largest = true))
+      case f: BitAndAgg => own(expression, f, Seq(f.child), _ => BitFold(f.child.dataType, "and"))
+      case f: BitOrAgg => own(expression, f, Seq(f.child), _ => BitFold(f.child.dataType, "or"))
+      case f: BitXorAgg => own(expression, f, Seq(f.child), _ => BitFold(f.child.dataType, "xor"))
+      case f: CollectList if f.ignoreNulls => direct(expression, f, Seq(f.child), _ => CollectFold(f.child.dataType, set = false), ordered = true)
+      case f: CollectSet if f.ignoreNulls => direct(expression, f, Seq(f.child), _ => CollectFold(f.child.dataType, set = true), ordered = false)
+      case f if growing => buffered(expression, f)
+      case _ => throw new Unsupported(expression.sql, "this function is kept only over input that never retracts")
+    }
+  }
+
+  private def own(e: AggregateExpression, f: DeclarativeAggregate, inputs: Seq[Expression], fold: Int => Fold): Planned =
+    Planned(e, inputs, fold, f.aggBufferAttributes, f.evaluateExpression)
+
+  private def direct(e: AggregateExpression, f: AggregateFunction, inputs: Seq[Expression], fold: Int => Fold, ordered: Boolean): Planned = {
+    val slot = AttributeReference("value", f.dataType)()
+    Planned(e, inputs, fold, Seq(slot), slot, ordered)
+  }
+
+  private def sum(e: AggregateExpression, f: Sum): Fold = f.child.dataType match {
+    case d: DecimalType => DecimalSumFold(d, f.dataType.asInstanceOf[DecimalType], average = false)
+    case ByteType | ShortType | IntegerType | LongType => WholeSumFold(f.child.dataType, Overflow.of(f.evalContext.evalMode))
+    case FloatType | DoubleType => DoubleSumFold(f.child.dataType, average = false)
+    case other => throw new Unsupported(e.sql, s"a sum of ${other.sql} is not supported yet")
+  }
+
+  private def average(e: AggregateExpression, f: Average): Fold = f.child.dataType match {
+    case d: DecimalType => DecimalSumFold(d, f.sumDataType.asInstanceOf[DecimalType], average = true)
+    case ByteType | ShortType | IntegerType | LongType | FloatType | DoubleType => DoubleSumFold(f.child.dataType, average = true)
+    case other => throw new Unsupported(e.sql, s"an average of ${other.sql} is not supported yet")
+  }
+
+  private def extreme(valueType: DataType, largest: Boolean): Fold =
+    if (growing) GrowingExtreme(valueType, largest) else Extreme(valueType, largest)
+
+  private def buffered(e: AggregateExpression, f: AggregateFunction): Planned = {
+    if (!f.deterministic && !AggregatePlan.byOrder(f)) throw new Unsupported(e.sql, "its answer is not determined by its input")
+    f match {
+      case d: DeclarativeAggregate => Planned(e, d.children, declarative(d, _), d.aggBufferAttributes, d.evaluateExpression, ordered = true)
+      case t: TypedImperativeAggregate[_] =>
+        direct(e, t, t.children, at => ObjectFold(bound(t, at).asInstanceOf[TypedImperativeAggregate[AnyRef]]), ordered = true)
+      case i: ImperativeAggregate =>
+        direct(e, i, i.children, at => ImperativeFold(bound(i.withNewMutableAggBufferOffset(0), at).asInstanceOf[ImperativeAggregate]), ordered = true)
+      case other => throw new Unsupported(e.sql, s"${other.prettyName} is not supported yet")
+    }
+  }
+
+  /** The function with its arguments read from the row, from column `at` on; literal arguments stay. */
+  private def bound(f: AggregateFunction, at: Int): Expression =
+    f.withNewChildren(f.children.zipWithIndex.map { case (c, i) => if (c.foldable) c else BoundReference(at + i, c.dataType, c.nullable) })
+
+  private def declarative(d: DeclarativeAggregate, at: Int): Fold = {
+    val arguments = d.children.map(c => AttributeReference("argument", c.dataType, c.nullable)())
+    val fresh = d.withNewChildren(arguments).asInstanceOf[DeclarativeAggregate]
+    val bufferWidth = fresh.aggBufferAttributes.length
+    val places = arguments.zipWithIndex.map { case (a, i) => a.exprId -> BoundReference(bufferWidth + at + i, a.dataType, a.nullable) }.toMap
+    val updates = fresh.updateExpressions.map { u =>
+      val withArguments = u.transform { case a: AttributeReference if places.contains(a.exprId) => places(a.exprId) }
+      BindReferences.bindReference(withArguments, AttributeSeq(fresh.aggBufferAttributes))
+    }
+    BufferFold(fresh.initialValues, updates)
+  }
+}
+
+object AggregatePlan {
+  def plain(e: NamedExpression): Expression = e match {
+    case Alias(child, _) => child
+    case other => other
+  }
+  /** Functions that Spark calls not deterministic only because they follow the order of rows, which here is the order of places. */
+  private def byOrder(f: AggregateFunction): Boolean =
+    Set("first", "last", "any_value", "first_value", "last_value", "mode", "max_by", "min_by", "collect_list").contains(f.prettyName)
+}

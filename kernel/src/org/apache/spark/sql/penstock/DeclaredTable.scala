@@ -1,0 +1,38 @@
+package org.apache.spark.sql.penstock
+
+import java.util.{EnumSet, Set => JavaSet}
+import org.apache.spark.sql.connector.catalog.{MetadataColumn, SupportsMetadataColumns, SupportsRead, Table, TableCapability}
+import org.apache.spark.sql.connector.read.{Scan, ScanBuilder, SupportsPushDownRequiredColumns}
+import org.apache.spark.sql.types._
+import org.apache.spark.sql.util.CaseInsensitiveStringMap
+
+/** A declared stream, table or view as Catalyst sees it while it plans: columns, some of them hidden, and no rows. */
+case class DeclaredTable(relation: String, fields: StructType) extends Table with SupportsRead with SupportsMetadataColumns {
+  override def name(): String = relation
+  override def schema(): StructType = fields
+  override def capabilities(): JavaSet[TableCapability] = EnumSet.of(TableCapability.BATCH_READ)
+  override def metadataColumns(): Array[MetadataColumn] = Array(
+    DeclaredTable.hidden("_partition", IntegerType),
+    DeclaredTable.hidden("_offset", LongType),
+    DeclaredTable.hidden("_appended_at", TimestampType))
+  override def newScanBuilder(options: CaseInsensitiveStringMap): ScanBuilder = new DeclaredScanBuilder(relation, fields)
+}
+
+object DeclaredTable {
+  private def hidden(column: String, of: DataType): MetadataColumn = new MetadataColumn {
+    override def name(): String = column
+    override def dataType(): DataType = of
+    override def isNullable: Boolean = false
+  }
+}
+
+/** Only the columns that a query reads are left of its scan. */
+final class DeclaredScanBuilder(relation: String, columns: StructType) extends ScanBuilder with SupportsPushDownRequiredColumns {
+  private var wanted = columns
+  override def pruneColumns(required: StructType): Unit = wanted = required
+  override def build(): Scan = DeclaredScan(relation, wanted)
+}
+
+case class DeclaredScan(relation: String, columns: StructType) extends Scan {
+  override def readSchema(): StructType = columns
+}

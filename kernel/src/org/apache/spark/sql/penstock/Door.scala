@@ -1,0 +1,146 @@
+package org.apache.spark.sql.penstock
+
+import java.nio.file.Paths
+import java.util.{ArrayList, List => JavaList, Map => JavaMap}
+import org.apache.spark.sql.{DataFrame, Dataset, Encoders, Row}
+import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.catalyst.planning.ExtractEquiJoinKeys
+import org.apache.spark.sql.catalyst.plans.logical.{Aggregate => LogicalAggregate, Join => LogicalJoin, LogicalPlan}
+import org.apache.spark.sql.classic.{Dataset => ClassicDataset, ExpressionUtils, KeyValueGroupedDataset, SparkSession => ClassicSession}
+import org.apache.spark.sql.catalyst.optimizer.NormalizeFloatingNumbers
+import org.apache.spark.sql.execution.datasources.v2.{DataSourceV2Relation, DataSourceV2ScanRelation}
+import org.apache.spark.sql.streaming.{OutputMode, TimeMode}
+import org.apache.spark.sql.types.{BinaryType, LongType, StructField, StructType}
+import org.apache.spark.sql.util.CaseInsensitiveStringMap
+import penstock.kernel.engine.{Aggregate => AggregateOperator, Join => JoinOperator, _}
+import scala.jdk.CollectionConverters._
+
+/** What the planner in Python calls: Catalyst's trees taken apart, operators put together, levels and the sink. */
+object Door {
+  def list[T](items: scala.collection.Seq[T]): JavaList[T] = items.asJava
+  private def seq[T](items: JavaList[T]): Seq[T] = items.asScala.toSeq
+
+  // Reading Catalyst's trees
+
+  def kind(node: LogicalPlan): String = node.getClass.getSimpleName
+  /** The name under which a leaf was declared, or null if it is not one of ours. */
+  def relation(leaf: LogicalPlan): String = leaf match {
+    case scan: DataSourceV2ScanRelation => scan.relation.options.get("relation")
+    case _ => null
+  }
+  def schema(node: LogicalPlan): StructType = StructType(node.output.map(a => StructField(a.name, a.dataType, a.nullable)))
+  def identity(attribute: NamedExpression): Long = attribute.exprId.id
+  def deterministic(node: LogicalPlan): Boolean = node.expressions.forall(_.deterministic)
+  def canonical(node: LogicalPlan): LogicalPlan = node.canonicalized
+
+  /** The expression with the columns that `out` defines put in place of their names. */
+  def substituted(e: Expression, out: JavaList[NamedExpression]): Expression = {
+    val defined = seq(out).map(x => x.exprId -> AggregatePlan.plain(x)).toMap
+    e.transform { case a: AttributeReference if defined.contains(a.exprId) => defined(a.exprId) }
+  }
+  def named(e: NamedExpression, out: JavaList[NamedExpression]): NamedExpression = e match {
+    case a: Alias => Alias(substituted(a.child, out), a.name)(a.exprId)
+    case a => Alias(substituted(a, out), a.name)(a.exprId)
+  }
+  def plain(e: NamedExpression): Expression = AggregatePlan.plain(e)
+  /** Another name for the column: `a` stands for what `e` is. */
+  def renamed(e: NamedExpression, a: NamedExpression): NamedExpression = Alias(AggregatePlan.plain(e), a.name)(a.exprId)
+  def conjunction(conditions: JavaList[Expression]): Expression = if (conditions.isEmpty) null else seq(conditions).reduce(And(_, _))
+  def notNull(keys: JavaList[Expression]): JavaList[Expression] = seq(keys).filter(_.nullable).map(IsNotNull(_): Expression).asJava
+  def text(e: Expression): String = e.sql
+  def same(a: Expression, b: Expression): Boolean = a.semanticEquals(b)
+
+  /** A column that nobody reads. */
+  def placeholder(name: String): Attribute = AttributeReference(name, org.apache.spark.sql.types.NullType)()
+  /** Values that Spark calls equal become equal bytes. */
+  def normalized(e: Expression): Expression = NormalizeFloatingNumbers.normalize(e)
+  def described(node: LogicalPlan): String = node.simpleString(200)
+  /** What in the plan changes its value by itself: as written, with line and column where they are known. */
+  def changing(analyzed: LogicalPlan): Array[String] = analyzed.collect { case node => node.expressions }.flatten
+    .flatMap(_.collect { case e if !e.deterministic && e.children.forall(_.deterministic) || Door.byClock(e) => e })
+    .map(e => s"${e.sql}${e.origin.line.map(l => s" (line $l, column ${e.origin.startPosition.getOrElse(0) + 1})").getOrElse("")}")
+    .distinct.toArray
+  private def byClock(e: Expression): Boolean = e match {
+    case _: CurrentTimestampLike | _: CurrentDate | _: LocalTimestamp => true
+    case _ => false
+  }
+  /** A relation that was declared, for planning only: it has columns, and no rows to read. */
+  def declared(session: ClassicSession, name: String, schema: StructType): DataFrame = {
+    val options = new CaseInsensitiveStringMap(java.util.Map.of("relation", name))
+    ClassicDataset.ofRows(session, DataSourceV2Relation.create(DeclaredTable(name, schema), None, None, options))
+  }
+
+  /** Left keys, right keys, and what is left of the condition (or null); null if nothing is compared for equality. */
+  def equiJoin(join: LogicalJoin): Array[AnyRef] = join match {
+    case ExtractEquiJoinKeys(_, left, right, rest, _, _, _, _) => Array(left.asJava, right.asJava, rest.orNull)
+    case _ => null
+  }
+  def aggregatePlan(node: LogicalAggregate, growing: Boolean): AggregatePlan = new AggregatePlan(node, growing)
+
+  // Putting operators together
+
+  def bound(e: Expression, row: JavaList[Attribute]): Expression = BindReferences.bindReference(e, AttributeSeq(seq(row)))
+  def edge(operator: Int, port: Int, chain: Int, filter: Expression, key: JavaList[Expression], value: JavaList[Expression], row: JavaList[Attribute]): Edge = {
+    def bind(e: Expression): Expression = bound(e, row)
+    Edge(Target(operator, port, chain), Option(filter).map(bind), seq(key).map(bind), seq(value).map(bind))
+  }
+  def upsert(id: Int, keyWidth: Int, width: Int, edges: JavaList[Edge]): Operator = Upsert(id, keyWidth, width, seq(edges))
+  def bag(id: Int, keyWidth: Int, edges: JavaList[Edge], letters: Int, chain: Int): Operator =
+    Bag(id, keyWidth, seq(edges), Target(letters, id, chain))
+  def join(id: Int, keyWidth: Int, left: JavaList[Attribute], right: JavaList[Attribute], condition: Expression, edges: JavaList[Edge]): Operator = {
+    val row = AttributeSeq(seq(left) ++ seq(right))
+    JoinOperator(id, keyWidth, (left.size, right.size), Option(condition).map(BindReferences.bindReference(_, row)), seq(edges))
+  }
+  def aggregate(id: Int, plan: AggregatePlan, edges: JavaList[Edge]): Operator =
+    AggregateOperator(id, plan.keyWidth, plan.gathering, plan.buffer, plan.result, plan.ordered, seq(edges))
+  def chain(id: Int, operators: JavaList[Operator]): Chain = Chain(id, seq(operators))
+
+  // The query
+
+  /** Makes the session able to run what the planner builds. */
+  def prepare(session: ClassicSession): Unit =
+    if (!session.experimental.extraStrategies.contains(FeedStrategy)) session.experimental.extraStrategies ++= Seq(FeedStrategy)
+
+  /** The rows of a source as envelopes. Edges with a plan are folded before the shuffle where they can be. */
+  def feed(source: DataFrame, edges: JavaList[Edge], plans: JavaList[AggregatePlan], ticks: JavaList[Integer], slots: Int): DataFrame = {
+    val frame = source.asInstanceOf[ClassicDataset[Row]]
+    val columns = frame.queryExecution.analyzed.output
+    def at(name: String): Int = columns.indexWhere(_.name == name)
+    val gatherings = seq(plans).map(p => Option(p).map(_.gathering).filter(_.merges))
+    val wake = seq(ticks).grouped(2).map(pair => Target(pair.head, 0, pair.last)).toSeq
+    val entry = Entry(seq(edges), gatherings, at("_deleted"), at("_place"), at("_watermark"), wake, slots)
+    val output = Seq(AttributeReference("envelope", BinaryType, nullable = false)(), AttributeReference("group", LongType, nullable = false)())
+    ClassicDataset.ofRows(frame.sparkSession, Feed(entry, output, frame.queryExecution.analyzed))
+  }
+
+  /** One level over its input, which has the columns envelope and group. */
+  def level(input: DataFrame, chains: JavaList[Chain], slots: Int, pageLimit: Int): DataFrame = {
+    val execution = input.asInstanceOf[ClassicDataset[Row]].queryExecution
+    val Seq(envelope, group) = execution.analyzed.output
+    val processor = new Level(seq(chains).map(c => c.id -> c).toMap, pageLimit)
+    val out = new KeyValueGroupedDataset[Long, Array[Byte]](Encoders.scalaLong, Encoders.BINARY, execution, Seq(envelope), Seq(group))
+      .transformWithState(processor, TimeMode.None(), OutputMode.Append())(Encoders.BINARY)
+      .toDF("envelope")
+    out.select(out.col("envelope"), ExpressionUtils.column(EnvelopeGroup(ExpressionUtils.expression(out.col("envelope")), slots)).as("group"))
+  }
+
+  def view(id: Int, name: String, schema: StructType, key: JavaList[Integer]): ViewSpec = ViewSpec(id, name, schema, seq(key).map(_.toInt))
+
+  /** Runs the batch, in one job, and writes the changes of each view that has any to `folder`; how many changes each has. */
+  def collect(batch: DataFrame, views: JavaList[ViewSpec], folder: String): JavaMap[String, Integer] = {
+    val changes = seq(views).map(v => v.id -> new Changes(v)).toMap
+    val packed = batch.asInstanceOf[ClassicDataset[Row]].queryExecution.toRdd
+      .mapPartitions(rows => Iterator(Packed.pack(rows.map(_.getBinary(0)))))
+      .collect()
+    packed.foreach(Packed.each(_)(envelope => changes.get(Envelope.operator(envelope)).foreach(_.add(envelope))))
+    val counts = new java.util.HashMap[String, Integer]()
+    seq(views).foreach { view =>
+      val consolidated = changes(view.id).consolidated()
+      if (consolidated.nonEmpty) {
+        ArrowFiles.write(view, consolidated, Paths.get(folder, s"${view.name}.arrow"))
+        counts.put(view.name, consolidated.length)
+      }
+    }
+    counts
+  }
+}

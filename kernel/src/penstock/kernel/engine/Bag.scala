@@ -1,0 +1,40 @@
+package penstock.kernel.engine
+
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow
+import org.apache.spark.unsafe.Platform
+import penstock.kernel.state.State
+
+/** A table without a key: a bag of rows, each as often as it was added and not taken away.
+  *
+  * In: records of one row, which is their key; weight +1 adds it, -1 takes one away, in the order of place.
+  * State: how often the row is there, absent when it is not.
+  * Out: one change per batch; a deletion that finds nothing goes to the dead letters instead.
+  */
+case class Bag(id: Int, keyWidth: Int, edges: Seq[Edge], deadLetters: Target) extends Operator {
+  override def run(key: UnsafeRow, rows: Rows, state: State, out: Output): Unit = {
+    rows.sortByPlace()
+    val old = if (state.value == null) 0L else Platform.getLong(state.value, Platform.BYTE_ARRAY_OFFSET)
+    var count = old
+    var i = 0
+    while (i < rows.size) {
+      val weight = Envelope.weight(rows(i))
+      if (count + weight < 0) out.send(deadLetter(rows(i), key)) else count += weight
+      i += 1
+    }
+    if (count != old) {
+      out.emit(key, count - old, rows.lastStamp, rows.lastPlace)
+      state.value = if (count == 0) null else bytesOf(count)
+    }
+  }
+
+  private def deadLetter(envelope: Array[Byte], key: UnsafeRow): Array[Byte] = {
+    val letter = Envelope.of(deadLetters, Envelope.Row, key, key)
+    Envelope.stamped(letter, 1, Envelope.stamp(envelope), Envelope.place(envelope))
+  }
+
+  private def bytesOf(count: Long): Array[Byte] = {
+    val bytes = new Array[Byte](8)
+    Platform.putLong(bytes, Platform.BYTE_ARRAY_OFFSET, count)
+    bytes
+  }
+}

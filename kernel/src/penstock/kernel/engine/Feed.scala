@@ -1,0 +1,95 @@
+package penstock.kernel.engine
+
+import java.util.ArrayDeque
+import org.apache.spark.rdd.RDD
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.catalyst.expressions.{Attribute, AttributeSet, UnsafeProjection, UnsafeRow}
+import org.apache.spark.sql.catalyst.expressions.codegen.UnsafeRowWriter
+import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, UnaryNode}
+import org.apache.spark.sql.execution.{SparkPlan, SparkStrategy, UnaryExecNode}
+
+/** How rows of a source enter the graph.
+  *
+  * `deleted`, `place` and `stamp` are the positions of those columns in the source's row; -1 where it has none. An edge with a
+  * gathering is folded before the shuffle. `ticks` are woken once in every batch.
+  */
+case class Entry(edges: Seq[Edge], gatherings: Seq[Option[Gathering]], deleted: Int, place: Int, stamp: Int, ticks: Seq[Target], slots: Int)
+
+/** Rows of a source become envelopes, in Catalyst's tree. Output: the envelope, and its group. */
+case class Feed(entry: Entry, output: Seq[Attribute], child: LogicalPlan) extends UnaryNode {
+  override def producedAttributes: AttributeSet = AttributeSet(output)
+  override def references: AttributeSet = child.outputSet
+  override protected def withNewChildInternal(newChild: LogicalPlan): Feed = copy(child = newChild)
+}
+
+object FeedStrategy extends SparkStrategy {
+  override def apply(plan: LogicalPlan): Seq[SparkPlan] = plan match {
+    case feed: Feed => FeedExec(feed.entry, feed.output, planLater(feed.child)) :: Nil
+    case _ => Nil
+  }
+}
+
+/** Rows of a source become envelopes, at work. */
+case class FeedExec(entry: Entry, output: Seq[Attribute], child: SparkPlan) extends UnaryExecNode {
+  override def producedAttributes: AttributeSet = AttributeSet(output)
+  override def references: AttributeSet = child.outputSet
+  override protected def doExecute(): RDD[InternalRow] = {
+    val mine = entry
+    child.execute().mapPartitionsWithIndex { (partition, rows) => new FeedIterator(mine, rows, first = partition == 0) }
+  }
+  override protected def withNewChildInternal(newChild: SparkPlan): FeedExec = copy(child = newChild)
+}
+
+/** One task's share of a source.
+  *
+  * Folds what can be folded while rows come, and gives that out at the end, or whenever it has become large.
+  */
+final class FeedIterator(entry: Entry, rows: Iterator[InternalRow], first: Boolean) extends Iterator[InternalRow] {
+  private val routes = entry.edges.map(new Route(_)).toArray
+  private val combiners = entry.edges.zip(entry.gatherings).map { case (edge, g) => g.map(new Combiner(edge.to, _)).orNull }.toArray
+  private val ready = new ArrayDeque[Array[Byte]]()
+  private val writer = new UnsafeRowWriter(2, 256)
+  private var ended = false
+  if (first) entry.ticks.foreach(to => ready.add(Envelope.stamped(Envelope.of(to, Envelope.Tick, FeedIterator.Nothing, FeedIterator.Nothing), 0, Long.MinValue, Long.MinValue)))
+
+  override def hasNext: Boolean = {
+    while (ready.isEmpty && !ended) {
+      if (rows.hasNext) send(rows.next())
+      else {
+        combiners.foreach(c => if (c != null) c.flush(ready))
+        ended = true
+      }
+    }
+    !ready.isEmpty
+  }
+
+  override def next(): InternalRow = {
+    if (!hasNext) throw new NoSuchElementException("no envelope left")
+    val envelope = ready.poll()
+    writer.reset()
+    writer.zeroOutNullBytes()
+    writer.write(0, envelope)
+    writer.write(1, Envelope.group(envelope, entry.slots))
+    writer.getRow
+  }
+
+  private def send(row: InternalRow): Unit = {
+    val weight = if (entry.deleted >= 0 && row.getBoolean(entry.deleted)) -1L else 1L
+    val place = if (entry.place < 0) Long.MinValue else row.getLong(entry.place)
+    val stamp = if (entry.stamp < 0 || row.isNullAt(entry.stamp)) Long.MinValue else row.getLong(entry.stamp)
+    var i = 0
+    while (i < routes.length) {
+      val route = routes(i)
+      if (route.takes(row)) {
+        val combiner = combiners(i)
+        if (combiner == null || !combiner.pays) ready.add(route.envelope(row, weight, stamp, place))
+        else combiner.add(route.keyOf(row), route.valueOf(row), weight, stamp, place, ready)
+      }
+      i += 1
+    }
+  }
+}
+
+object FeedIterator {
+  val Nothing: UnsafeRow = UnsafeProjection.create(Seq.empty[org.apache.spark.sql.catalyst.expressions.Expression])(InternalRow.empty).copy()
+}

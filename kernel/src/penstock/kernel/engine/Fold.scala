@@ -1,0 +1,45 @@
+package penstock.kernel.engine
+
+import java.io.{DataInput, DataOutput}
+import java.util.Comparator
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow
+import penstock.kernel.state.Entries
+
+/** What the folds of one key have gathered: numbers, and where numbers do not suffice, objects. */
+final class Gathered(longs: Int, objects: Int) {
+  val numbers = new Array[Long](longs)
+  val things = new Array[AnyRef](objects)
+}
+
+/** One aggregate function of an aggregate, kept under changes.
+  *
+  * Gathers the rows of a key, each with its weight (+1 appeared, -1 left), in any order, and gives what Spark's own function
+  * would have in its buffer after those rows; Spark's expressions then make the result from the buffer.
+  * `input` is where the function's arguments begin in the row; the argument after them, if `filtered`, says whether the row counts.
+  */
+abstract class Fold extends Serializable {
+  /** How many numbers and objects it needs of `Gathered`, and where its own begin. */
+  def longs: Int
+  def objects: Int = 0
+  /** How many ordered collections of the key's state it needs, with their orders. */
+  def collections: Seq[Comparator[Array[Byte]]] = Nil
+  /** Whether what two gathered apart can be put together: then the combiner may gather before the shuffle. */
+  def merges: Boolean
+
+  def add(g: Gathered, n: Int, o: Int, row: UnsafeRow, input: Int, weight: Long): Unit
+  def merge(g: Gathered, n: Int, o: Int, other: Gathered): Unit = {
+    var i = n
+    while (i < n + longs) {
+      g.numbers(i) += other.numbers(i)
+      i += 1
+    }
+  }
+  /** Writes Spark's buffer. `entries` are its collections. */
+  def fill(g: Gathered, n: Int, o: Int, entries: Array[Entries], buffer: InternalRow, at: Int): Unit
+
+  def write(thing: AnyRef, out: DataOutput): Unit = throw new IllegalStateException("a fold without objects has nothing to write")
+  def read(in: DataInput): AnyRef = throw new IllegalStateException("a fold without objects has nothing to read")
+  /** For folds that keep rows in collections: what `add` cannot do with numbers. The rows come ordered by place, then bytes. */
+  def keep(entries: Array[Entries], row: UnsafeRow, input: Int, weight: Long, place: Long): Unit = ()
+}

@@ -1,0 +1,100 @@
+package penstock.kernel.engine
+
+import java.util.{HashMap => JavaMap}
+import org.apache.spark.sql.Encoders
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow
+import org.apache.spark.sql.streaming._
+import org.apache.spark.unsafe.Platform
+import penstock.kernel.state.{Key, PageStore, Slot}
+import scala.collection.mutable.ArrayBuffer
+
+/** Operators that follow each other under the same key, in the order in which rows pass them. */
+case class Chain(id: Int, operators: Seq[Operator])
+
+/** One level of the graph: a stateful operator of Spark's that hands each envelope to its operator.
+  *
+  * In: the envelopes of one chain and slot. Those of chains on other levels pass through.
+  * State: the map `pages`, under (chain, slot): the pages of each operator of the chain, its position in the chain before their addresses.
+  * Out: envelopes for later levels.
+  */
+class Level(chains: Map[Int, Chain], pageLimit: Int) extends StatefulProcessor[Long, Array[Byte], Array[Byte]] {
+  @transient private var pages: MapState[Array[Byte], Array[Byte]] = _
+  @transient private lazy val running = new JavaMap[Int, RunningChain]()
+
+  override def init(mode: OutputMode, time: TimeMode): Unit =
+    pages = getHandle.getMapState[Array[Byte], Array[Byte]]("pages", Encoders.BINARY, Encoders.BINARY, TTLConfig.NONE)
+
+  override def handleInputRows(group: Long, rows: Iterator[Array[Byte]], timers: TimerValues): Iterator[Array[Byte]] = {
+    val id = (group >>> 32).toInt
+    chains.get(id) match {
+      case None => rows
+      case Some(chain) => running.computeIfAbsent(id, _ => new RunningChain(chain, pageLimit)).run(rows, i => new SlotPages(pages, i))
+    }
+  }
+}
+
+/** The pages of one operator in a slot, as entries of the level's map. */
+final class SlotPages(pages: MapState[Array[Byte], Array[Byte]], position: Int) extends PageStore {
+  private val headerAddress = Array[Byte](position.toByte)
+  private def address(page: Array[Byte]): Array[Byte] = {
+    val whole = new Array[Byte](page.length + 1)
+    whole(0) = position.toByte
+    System.arraycopy(page, 0, whole, 1, page.length)
+    whole
+  }
+  override def header: Array[Byte] = pages.getValue(headerAddress)
+  override def header_=(bytes: Array[Byte]): Unit = if (bytes == null) pages.removeKey(headerAddress) else pages.updateValue(headerAddress, bytes)
+  override def get(page: Array[Byte]): Array[Byte] = pages.getValue(address(page))
+  override def put(page: Array[Byte], bytes: Array[Byte]): Unit = pages.updateValue(address(page), bytes)
+  override def remove(page: Array[Byte]): Unit = pages.removeKey(address(page))
+}
+
+/** A chain at work on one slot after the other, in one task. */
+final class RunningChain(chain: Chain, pageLimit: Int) {
+  private val operators = chain.operators.toArray
+  private val routes = operators.map(_.edges.map(new Route(_)).toArray)
+  private val keys = operators.map(o => new UnsafeRow(o.keyWidth))
+  private val orders = operators.map(_.orders)
+
+  def run(rows: Iterator[Array[Byte]], pages: Int => PageStore): Iterator[Array[Byte]] = {
+    val out = new ArrayBuffer[Array[Byte]]()
+    val inboxes = operators.map(_ => new JavaMap[Key, Rows]())
+    while (rows.hasNext) deliver(rows.next(), 0, inboxes, out)
+    var i = 0
+    while (i < operators.length) {
+      if (!inboxes(i).isEmpty) runOperator(i, inboxes, pages(i), out)
+      i += 1
+    }
+    out.iterator
+  }
+
+  /** Into the inbox of a later operator of the chain, or out of the level. */
+  private def deliver(envelope: Array[Byte], from: Int, inboxes: Array[JavaMap[Key, Rows]], out: ArrayBuffer[Array[Byte]]): Unit = {
+    val target = Envelope.operator(envelope)
+    var i = from
+    while (i < operators.length && operators(i).id != target) i += 1
+    if (i == operators.length) out += envelope
+    else {
+      val key = new Key(envelope, Envelope.Header, Envelope.keyLength(envelope), Envelope.hash(envelope))
+      var found = inboxes(i).get(key)
+      if (found == null) {
+        found = new Rows
+        inboxes(i).put(key, found)
+      }
+      found.add(envelope)
+    }
+  }
+
+  private def runOperator(i: Int, inboxes: Array[JavaMap[Key, Rows]], pages: PageStore, out: ArrayBuffer[Array[Byte]]): Unit = {
+    val slot = new Slot(pages, pageLimit, orders(i))
+    val output = new Output(routes(i), envelope => deliver(envelope, i + 1, inboxes, out))
+    val entries = inboxes(i).entrySet.iterator
+    while (entries.hasNext) {
+      val entry = entries.next()
+      val key = entry.getKey
+      keys(i).pointTo(key.bytes, Platform.BYTE_ARRAY_OFFSET + key.offset, key.length)
+      operators(i).run(keys(i), entry.getValue, slot.state(key), output)
+    }
+    slot.close()
+  }
+}

@@ -1,0 +1,89 @@
+package penstock.kernel.engine
+
+import java.util.Comparator
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow
+import penstock.kernel.state.State
+
+/** One operator of the graph: keeps its answer for each key under changes.
+  *
+  * In: the envelopes of one key in one batch, in no promised order.
+  * State: what `State` holds for the key; `orders` gives the order of each of its collections.
+  * Out: changes of its answer, consolidated as far as the key goes.
+  */
+abstract class Operator extends Serializable {
+  def id: Int
+  /** How many columns the key has. */
+  def keyWidth: Int
+  def edges: Seq[Edge]
+  def orders: Array[Comparator[Array[Byte]]] = Operator.NoOrders
+  def run(key: UnsafeRow, rows: Rows, state: State, out: Output): Unit
+  /** Woken in every batch, also where nothing came: an aggregate without groups has an answer from the start. */
+  def ticks: Boolean = false
+}
+
+object Operator {
+  val NoOrders: Array[Comparator[Array[Byte]]] = Array.empty
+  val Bytes: Comparator[Array[Byte]] = (a: Array[Byte], b: Array[Byte]) => java.util.Arrays.compareUnsigned(a, b)
+}
+
+/** The envelopes of one key in one batch. */
+final class Rows {
+  private var items = new Array[Array[Byte]](4)
+  private var count = 0
+
+  def add(envelope: Array[Byte]): Unit = {
+    if (count == items.length) items = java.util.Arrays.copyOf(items, count * 2)
+    items(count) = envelope
+    count += 1
+  }
+  def size: Int = count
+  def apply(i: Int): Array[Byte] = items(i)
+  /** Puts them into the order of place, then bytes. */
+  def sortByPlace(): Unit = java.util.Arrays.sort(items, 0, count, Envelope.ByPlace)
+  /** Makes one envelope of those that carry the same row to the same port: their weights add up, the last place counts. */
+  def consolidate(): Unit = if (count > 1) {
+    java.util.Arrays.sort(items, 0, count, Rows.ByRow)
+    var kept = 0
+    var i = 0
+    while (i < count) {
+      var merged = items(i)
+      i += 1
+      while (i < count && Rows.ByRow.compare(merged, items(i)) == 0) {
+        merged = Rows.added(merged, items(i))
+        i += 1
+      }
+      if (Envelope.weight(merged) != 0) {
+        items(kept) = merged
+        kept += 1
+      }
+    }
+    count = kept
+  }
+  def lastPlace: Long = extreme(Envelope.place)
+  def lastStamp: Long = extreme(Envelope.stamp)
+  private def extreme(of: Array[Byte] => Long): Long = {
+    var found = Long.MinValue
+    var i = 0
+    while (i < count) {
+      found = math.max(found, of(items(i)))
+      i += 1
+    }
+    found
+  }
+}
+
+object Rows {
+  /** By port, then by the row's bytes. The envelopes are of one key. */
+  object ByRow extends Comparator[Array[Byte]] {
+    override def compare(a: Array[Byte], b: Array[Byte]): Int = {
+      val byPort = Integer.compare(Envelope.port(a), Envelope.port(b))
+      if (byPort != 0) byPort
+      else java.util.Arrays.compareUnsigned(a, Envelope.rowStart(a), a.length, b, Envelope.rowStart(b), b.length)
+    }
+  }
+
+  private def added(a: Array[Byte], b: Array[Byte]): Array[Byte] = {
+    val later = if (Envelope.place(b) > Envelope.place(a)) b else a
+    Envelope.stamped(a, Envelope.weight(a) + Envelope.weight(b), Envelope.stamp(later), Envelope.place(later))
+  }
+}

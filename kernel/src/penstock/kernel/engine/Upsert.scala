@@ -1,0 +1,35 @@
+package penstock.kernel.engine
+
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow
+import penstock.kernel.state.State
+
+/** A table with a key: the newest record of a key is its row.
+  *
+  * In: records of one key; weight +1 a row, -1 a deletion.
+  * State: the row, as the views need it; absent when deleted.
+  * Out: at most two changes per batch, the retraction before the assertion.
+  */
+case class Upsert(id: Int, keyWidth: Int, width: Int, edges: Seq[Edge]) extends Operator {
+  @transient private lazy val before = new UnsafeRow(width)
+  @transient private lazy val after = new UnsafeRow(width)
+
+  override def run(key: UnsafeRow, rows: Rows, state: State, out: Output): Unit = {
+    rows.sortByPlace()
+    val last = rows(rows.size - 1)
+    val old = state.value
+    val start = Envelope.rowStart(last)
+    val gone = Envelope.weight(last) < 0
+    val same = if (gone) old == null else old != null && java.util.Arrays.equals(old, 0, old.length, last, start, last.length)
+    if (!same) {
+      if (old != null) {
+        before.pointTo(old, old.length)
+        out.emit(before, -1, Envelope.stamp(last), Envelope.place(last))
+      }
+      if (gone) state.value = null
+      else {
+        out.emit(Envelope.read(last, after), 1, Envelope.stamp(last), Envelope.place(last))
+        state.value = java.util.Arrays.copyOfRange(last, start, last.length)
+      }
+    }
+  }
+}

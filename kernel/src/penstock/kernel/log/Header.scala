@@ -1,0 +1,102 @@
+package penstock.kernel.log
+
+import com.fasterxml.jackson.core.{JsonParser, JsonToken}
+import com.fasterxml.jackson.databind.JsonNode
+
+import scala.collection.mutable.ArrayBuffer
+
+/** The records of one topic and partition in a frame, and where their columns lie: in the frame's body, or in a staged file. */
+final case class Block(
+    topic: String,
+    partition: Int,
+    schema: Int,
+    base: Long,
+    count: Int,
+    index: Int,
+    extras: Array[String],
+    top: Long,
+    start: Long,
+    bytes: Long,
+    crc: Long,
+    file: Option[String])
+
+/** Nothing before `until` any more on `topic`, for everybody (scope "") or for the readers of one scope. */
+final case class Punctuation(topic: String, until: Long, scope: String)
+
+/** What a frame says of itself, as far as reading needs it. */
+final case class Header(frame: Long, at: Long, blocks: Array[Block], punctuation: Array[Punctuation], control: Array[JsonNode])
+
+object Header {
+  private val NoExtras = Array.empty[String]
+
+  def parsed(bytes: Array[Byte], at: Int, length: Int): Header = {
+    val json = Json.factory.createParser(bytes, at, length)
+    try header(json)
+    finally json.close()
+  }
+
+  private def header(json: JsonParser): Header = {
+    var frame, at = 0L
+    val blocks = ArrayBuffer.empty[Block]
+    val punctuation = ArrayBuffer.empty[Punctuation]
+    val control = ArrayBuffer.empty[JsonNode]
+    json.nextToken()
+    eachField(json) {
+      case "frame" => frame = json.getLongValue
+      case "at" => at = json.getLongValue
+      case "blocks" => eachItem(json)(blocks += block(json))
+      case "punctuation" => eachItem(json)(punctuation += punctuationOf(json))
+      case "control" => eachItem(json)(control += Json.mapper.readTree[JsonNode](json))
+      case _ => json.skipChildren()
+    }
+    Header(frame, at, blocks.toArray, punctuation.toArray, control.toArray)
+  }
+
+  private def block(json: JsonParser): Block = {
+    var topic = ""
+    var partition, schema, count, index = 0
+    var base, start, bytes, crc = 0L
+    var top = Steps.None
+    var extras = NoExtras
+    var file: Option[String] = None
+    eachField(json) {
+      case "topic" => topic = json.getText
+      case "partition" => partition = json.getIntValue
+      case "schema" => schema = json.getIntValue
+      case "base" => base = json.getLongValue
+      case "count" => count = json.getIntValue
+      case "index" => index = json.getIntValue
+      case "top" => if (json.currentToken() != JsonToken.VALUE_NULL) top = json.getLongValue
+      case "start" => start = json.getLongValue
+      case "bytes" => bytes = json.getLongValue
+      case "crc" => crc = json.getLongValue
+      case "file" => if (json.currentToken() != JsonToken.VALUE_NULL) file = Some(json.getText)
+      case "extras" => eachItem(json) { extras = extras :+ json.getText }
+      case _ => json.skipChildren()
+    }
+    Block(topic, partition, schema, base, count, index, extras, top, start, bytes, crc, file)
+  }
+
+  private def punctuationOf(json: JsonParser): Punctuation = {
+    var topic, scope = ""
+    var until = Steps.None
+    eachField(json) {
+      case "topic" => topic = json.getText
+      case "until" => until = json.getLongValue
+      case "scope" => scope = json.getText
+      case _ => json.skipChildren()
+    }
+    Punctuation(topic, until, scope)
+  }
+
+  /** Calls `use` with each field's name, the parser standing at its value. */
+  private def eachField(json: JsonParser)(use: String => Unit): Unit =
+    while (json.nextToken() != JsonToken.END_OBJECT) {
+      val name = json.currentName()
+      json.nextToken()
+      use(name)
+    }
+
+  private def eachItem(json: JsonParser)(use: => Unit): Unit =
+    while (json.nextToken() != JsonToken.END_ARRAY) use
+}

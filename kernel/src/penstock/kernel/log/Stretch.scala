@@ -1,0 +1,96 @@
+package penstock.kernel.log
+
+import java.lang.ref.SoftReference
+import java.nio.file.{Files, NoSuchFileException, Path}
+
+/** One stretch of the log: a file of frames in the journal, or the folder that it was sealed into.
+  *
+  * State: whether it is sealed, its prelude, and what its frames say. An open stretch is looked at incrementally; what a closed
+  * one says is kept as long as memory allows. Used under the lock of its `Log`.
+  */
+final class Stretch(folder: Path, val first: Long, before: Stretch) {
+  private val name = f"$first%020d"
+  private var sealedAway = false
+  private var prelude: Prelude = _
+  private var file: ReadFile = _
+  private var scan: FrameScan = _
+  private var growing: Scanned = _
+  private var whole: SoftReference[Scanned] = _
+
+  val journal: Path = folder.resolve("journal").resolve(s"$name.journal")
+  val sealedFolder: Path = folder.resolve("sealed").resolve(name)
+
+  /** Whether its records lie in sealed files. Sealing happens beside us: a closed stretch is looked for each time. */
+  def isSealed: Boolean = {
+    if (!sealedAway && Files.exists(headers)) {
+      sealedAway = true
+      prelude = null
+      forget()
+    }
+    sealedAway
+  }
+
+  def files: Array[SealedFile] = loaded.files
+
+  /** What the frames of an open stretch say, up to byte `limit`. */
+  def upTo(limit: Long): Scanned = {
+    if (growing == null) begin(new ReadFile(journal))
+    scan.advance(limit)(growing.add)
+    growing
+  }
+
+  /** What all its frames say; it must be closed. */
+  def closed: Scanned = {
+    val kept = if (whole == null) null else whole.get
+    if (kept != null) return kept
+    if (isSealed || growing == null) begin(opened)
+    val used = file
+    try scan.advance(used.size)(growing.add)
+    catch { case _: NoSuchFileException if isSealed => return closed }
+    finally used.close()
+    val found = growing
+    whole = new SoftReference(found)
+    forget()
+    found
+  }
+
+  private def begin(opened: ReadFile): Unit = {
+    file = opened
+    prelude = Prelude.of(file).getOrElse(rebuilt(file))
+    growing = new Scanned(prelude.topics)
+    scan = new FrameScan(file, prelude.end)
+  }
+
+  private def forget(): Unit = {
+    growing = null
+    scan = null
+    file = null
+  }
+
+  private def loaded: Prelude = {
+    if (prelude == null) {
+      val file = opened
+      try prelude = Prelude.of(file).getOrElse(rebuilt(file))
+      finally file.close()
+    }
+    prelude
+  }
+
+  /** What a damaged prelude said follows from the stretch before; the frames after it are found by their marks. */
+  private def rebuilt(file: ReadFile): Prelude = {
+    if (sealedAway) throw new DamagedLog(s"the prelude of ${file.path} is damaged", "", "Restore the file from a copy.")
+    val topics = if (before == null) Map.empty[String, Standing] else before.closed.standing
+    Prelude(topics, Array.empty, new FrameBytes(file).nextFront(Prelude.Front, file.size))
+  }
+
+  private def opened: ReadFile =
+    if (isSealed) new ReadFile(headers)
+    else
+      try new ReadFile(journal)
+      catch {
+        case _: NoSuchFileException if isSealed => new ReadFile(headers)
+        case _: NoSuchFileException => throw new LogError(s"the frames from $first on are gone", s"There is neither $headers nor $journal.")
+      }
+
+  private def headers: Path = sealedFolder.resolve("headers.journal")
+}

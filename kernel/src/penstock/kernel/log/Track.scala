@@ -1,0 +1,79 @@
+package penstock.kernel.log
+
+import scala.collection.mutable
+import scala.collection.mutable.ArrayBuffer
+
+/** A block and the frame that holds it.
+  *
+  * @param byte where its columns begin in the stretch file
+  * @param missing how many offsets before it are in no frame: they were in one whose headers are damaged
+  */
+final class Member(val frame: Long, val at: Long, val byte: Long, val missing: Long, val block: Block)
+
+/** What the frames of one stretch hold for one topic.
+  *
+  * State: its blocks in order, the frames that punctuate it by scope, and how its event time and punctuation rise.
+  */
+final class Track(base: Standing) {
+  private val members = ArrayBuffer.empty[Member]
+  private val marks = mutable.HashMap.empty[String, ArrayBuffer[Long]]
+  private val untils = mutable.HashMap.empty[String, Steps]
+  private val tops = new Steps(base.top)
+  private val ends = mutable.HashMap.from(base.ends.indices.map(partition => partition -> base.ends(partition)))
+
+  def add(frame: Long, at: Long, body: Long, block: Block): Unit = {
+    val missing = math.max(0, block.base - ends.getOrElse(block.partition, block.base))
+    members += new Member(frame, at, body + block.start, missing, block)
+    ends(block.partition) = block.base + block.count
+    tops.raise(frame, block.top)
+  }
+
+  def add(frame: Long, punctuation: Punctuation): Unit = {
+    marks.getOrElseUpdate(punctuation.scope, ArrayBuffer.empty) += frame
+    untils.getOrElseUpdate(punctuation.scope, steps(punctuation.scope)).raise(frame, punctuation.until)
+  }
+
+  /** The blocks of the frames in `[from, until)`. */
+  def in(from: Long, until: Long): collection.IndexedSeq[Member] = members.slice(indexOf(from), indexOf(until))
+
+  /** The last frame before `until` with records, or punctuation for everybody or `scope`; -1 if there is none. */
+  def lastBefore(until: Long, scope: String): Long = {
+    val at = indexOf(until)
+    val records = if (at == 0) -1L else members(at - 1).frame
+    scopes(scope).foldLeft(records)((last, each) => math.max(last, marks.get(each).fold(-1L)(lastOf(_, until))))
+  }
+
+  /** The frames in `[from, until)` that punctuate it for everybody or `scope`. */
+  def punctuatedIn(from: Long, until: Long, scope: String): Seq[Long] =
+    scopes(scope).flatMap(each => marks.getOrElse(each, Nil)).filter(frame => frame >= from && frame < until)
+
+  def levels(delay: Option[Long], scope: String): Levels =
+    new Levels(delay.map(tops -> _), scopes(scope).map(each => untils.getOrElse(each, steps(each))))
+
+  /** How far the topic has come after all of it. */
+  def standing(topic: Topic): Standing = {
+    val until = base.until ++ untils.map { case (scope, steps) => scope -> steps.last }
+    Standing(topic, Array.tabulate(topic.partitions)(ends.getOrElse(_, 0L)), tops.last, until)
+  }
+
+  private def steps(scope: String): Steps = new Steps(base.until.getOrElse(scope, Steps.None))
+
+  private def scopes(scope: String): Seq[String] = if (scope.isEmpty) Seq("") else Seq("", scope)
+
+  private def lastOf(frames: ArrayBuffer[Long], until: Long): Long = {
+    var at = frames.length - 1
+    while (at >= 0 && frames(at) >= until) at -= 1
+    if (at < 0) -1L else frames(at)
+  }
+
+  /** The index of the first block of frame `frame` or later. */
+  private def indexOf(frame: Long): Int = {
+    var low = 0
+    var high = members.length
+    while (low < high) {
+      val middle = (low + high) >>> 1
+      if (members(middle).frame < frame) low = middle + 1 else high = middle
+    }
+    low
+  }
+}

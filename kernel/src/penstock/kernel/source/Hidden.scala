@@ -1,0 +1,40 @@
+package penstock.kernel.source
+
+import org.apache.spark.sql.connector.catalog.MetadataColumn
+import org.apache.spark.sql.types._
+
+/** The hidden columns that every topic has: where a record stands, when it was appended, and what it says of other rows. */
+object Hidden {
+  val Partition = "_partition"
+  val Offset = "_offset"
+  val AppendedAt = "_appended_at"
+  val Place = "_place"
+  val Watermark = "_watermark"
+  val Deleted = "_deleted"
+  val Replaces = "_replaces"
+  val Headers = "_headers"
+
+  /** In the order in which Spark appends them to the topic's own columns. */
+  def columns(topic: StructType): StructType = StructType(Seq(
+    StructField(Partition, IntegerType, nullable = false),
+    StructField(Offset, LongType, nullable = false),
+    StructField(AppendedAt, TimestampType, nullable = false),
+    StructField(Place, LongType, nullable = false),
+    StructField(Watermark, TimestampType),
+    StructField(Deleted, BooleanType, nullable = false),
+    StructField(Replaces, replaced(topic)),
+    StructField(Headers, MapType(StringType, BinaryType))))
+
+  def metadata(topic: StructType): Array[MetadataColumn] = columns(topic).fields.map(new Named(_): MetadataColumn)
+
+  /** The type of an extra column in a block whose columns are `stored`. */
+  def extra(name: String, stored: StructType): DataType = columns(stored)(name).dataType
+
+  private def replaced(topic: StructType): StructType = StructType(topic.fields.map(_.copy(nullable = true)))
+
+  private final class Named(field: StructField) extends MetadataColumn {
+    override def name(): String = field.name
+    override def dataType(): DataType = field.dataType
+    override def isNullable: Boolean = field.nullable
+  }
+}

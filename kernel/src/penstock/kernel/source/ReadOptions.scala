@@ -1,0 +1,75 @@
+package penstock.kernel.source
+
+import java.util.concurrent.TimeUnit
+
+import org.apache.spark.sql.catalyst.util.IntervalUtils
+import org.apache.spark.sql.util.CaseInsensitiveStringMap
+import org.apache.spark.unsafe.types.UTF8String
+import penstock.kernel.log.{Json, Log, LogError}
+
+/** What is to be read, as the reader's options say it.
+  *
+  * @param path the folder of the log, absolute
+  * @param delay how far the watermark stays behind the largest event time, in microseconds; None: only punctuation moves it
+  * @param scope whose punctuation counts besides the one for everybody
+  * @param fromFrame first frame of a batch read
+  * @param untilFrame the frame after its last; None: as far as the log is committed
+  */
+final case class ReadOptions(
+    path: String,
+    topic: String,
+    delay: Option[Long],
+    scope: String,
+    fromFrame: Long,
+    untilFrame: Option[Long],
+    fromOffsets: Map[Int, Long],
+    untilOffsets: Map[Int, Long],
+    startingFrame: Long,
+    maxRecords: Option[Long]) {
+
+  /** The offsets of a partition that are wanted: from this one on, and before that one. */
+  def from(partition: Int): Long = fromOffsets.getOrElse(partition, 0L)
+  def until(partition: Int): Long = untilOffsets.getOrElse(partition, Long.MaxValue)
+
+  /** Whether any of the offsets `[low, high)` is wanted. */
+  def allows(partition: Int, low: Long, high: Long): Boolean = low < until(partition) && high > from(partition)
+}
+
+object ReadOptions {
+  def of(found: CaseInsensitiveStringMap): ReadOptions = {
+    def text(name: String): Option[String] = Option(found.get(name))
+    ReadOptions(
+      path = Log.folder(text("path").getOrElse(throw missing("path", "the folder of the log"))).toString,
+      topic = text("topic").getOrElse(throw missing("topic", "the topic to read")),
+      delay = text("watermark").map(duration),
+      scope = text("scope").getOrElse(""),
+      fromFrame = text("fromFrame").fold(0L)(number("fromFrame", _)),
+      untilFrame = text("untilFrame").map(number("untilFrame", _)),
+      fromOffsets = text("fromOffsets").fold(Map.empty[Int, Long])(offsets("fromOffsets", _)),
+      untilOffsets = text("untilOffsets").fold(Map.empty[Int, Long])(offsets("untilOffsets", _)),
+      startingFrame = text("startingFrame").fold(0L)(number("startingFrame", _)),
+      maxRecords = text("maxRecordsPerBatch").map(number("maxRecordsPerBatch", _)))
+  }
+
+  private def number(name: String, text: String): Long =
+    text.toLongOption.filter(_ >= 0).getOrElse(throw new LogError(s"option $name is no number", s"It is \"$text\"."))
+
+  private def duration(text: String): Long =
+    try {
+      val found = IntervalUtils.stringToInterval(UTF8String.fromString(text))
+      if (found.months != 0) throw new IllegalArgumentException("months differ in length")
+      IntervalUtils.getDuration(found, TimeUnit.MICROSECONDS)
+    } catch {
+      case error: RuntimeException =>
+        throw new LogError("option watermark is no duration", s"It is \"$text\": ${error.getMessage}", "Write it as: 10 seconds.")
+    }
+
+  private def offsets(name: String, text: String): Map[Int, Long] =
+    try Json.fields(Json.tree(text)).map { case (partition, offset) => partition.toInt -> offset.longValue }.toMap
+    catch {
+      case _: Exception => throw new LogError(s"option $name cannot be read", s"It is \"$text\".", "Write it as: {\"0\": 10, \"1\": 12}.")
+    }
+
+  private def missing(name: String, what: String): LogError =
+    new LogError(s"option $name is missing", hint = s"It names $what.")
+}

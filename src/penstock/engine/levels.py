@@ -1,0 +1,107 @@
+"""Levels and chains: when each operator runs.
+
+Operators that follow each other under the same key form a chain and run together. A chain is placed as late as possible, on levels counted from the
+sink: views are on level 0, and a chain is one above the highest of those that it feeds. The fixed cost of a batch grows with the number of levels.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from penstock.engine.graph import Edge, Operator
+
+PLACELESS = ("source", "view")
+
+
+@dataclass(frozen=True, eq=False)
+class Chain:
+    id: int
+    operators: tuple[Operator, ...]
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Every operator's chain, and every chain's level."""
+
+    chains: tuple[Chain, ...]
+    of: Mapping[int, Chain]
+    level: Mapping[int, int]
+
+    @property
+    def depth(self) -> int:
+        return max(self.level.values(), default=0)
+
+
+def laid_out(operators: Sequence[Operator], same_key: Callable[[Edge], bool]) -> Layout:
+    """`same_key` says whether an edge leaves and arrives under the same key."""
+    placed = [operator for operator in operators if operator.kind not in PLACELESS]
+    group = {operator.id: operator.id for operator in placed}
+    for operator in placed:
+        for edge in operator.edges:
+            if edge.target.kind not in PLACELESS and same_key(edge):
+                _join(group, operators, edge)
+    chains = _chains(placed, group)
+    of = {operator.id: chain for chain in chains for operator in chain.operators}
+    return Layout(tuple(chains), of, _levels(chains, of))
+
+
+def _join(group: dict[int, int], operators: Sequence[Operator], edge: Edge) -> None:
+    """Puts the two ends into one group, unless rows also travel between them by way of others: those must run in between."""
+    one, two = group[edge.source.id], group[edge.target.id]
+    merged = {operator for operator, g in group.items() if g in (one, two)}
+    outside = {
+        each.target.id
+        for operator in operators
+        if operator.id in merged
+        for each in operator.edges
+        if each.target.id not in merged
+    }
+    if one != two and not _reaches(operators, outside, merged):
+        group.update({operator: one for operator in merged})
+
+
+def _reaches(operators: Sequence[Operator], starts: Iterable[int], goals: set[int]) -> bool:
+    seen: set[int] = set()
+    ahead = list(starts)
+    while ahead:
+        at = ahead.pop()
+        if at in goals:
+            return True
+        if at not in seen:
+            seen.add(at)
+            ahead += [edge.target.id for edge in operators[at].edges]
+    return False
+
+
+def _chains(placed: Sequence[Operator], group: Mapping[int, int]) -> list[Chain]:
+    """The groups, each in the order in which rows pass its operators."""
+    members: dict[int, list[Operator]] = {}
+    for operator in placed:
+        members.setdefault(group[operator.id], []).append(operator)
+    return [Chain(head, tuple(_in_order(group_))) for head, group_ in members.items()]
+
+
+def _in_order(members: Sequence[Operator]) -> list[Operator]:
+    ids = {operator.id for operator in members}
+    rank: dict[int, int] = {}
+
+    def ranked(operator: Operator) -> int:
+        if operator.id not in rank:
+            rank[operator.id] = 1 + max((ranked(e.target) for e in operator.edges if e.target.id in ids), default=0)
+        return rank[operator.id]
+
+    return sorted(members, key=lambda operator: (-ranked(operator), operator.id))
+
+
+def _levels(chains: Sequence[Chain], of: Mapping[int, Chain]) -> dict[int, int]:
+    levels: dict[int, int] = {}
+
+    def level(chain: Chain) -> int:
+        if chain.id not in levels:
+            targets = {edge.target.id for operator in chain.operators for edge in operator.edges}
+            after = {of[target].id: of[target] for target in targets if target in of and of[target] is not chain}
+            levels[chain.id] = 1 + max((level(each) for each in after.values()), default=0)
+        return levels[chain.id]
+
+    for chain in chains:
+        level(chain)
+    return levels

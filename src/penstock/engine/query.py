@@ -1,0 +1,149 @@
+"""The query: a graph laid out becomes one streaming DataFrame of envelopes.
+
+Sources enter at the level of the operators that they feed; a level is one stateful operator of Spark's; what leaves the last level is the
+changes of all views, told apart by the number of the view.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+
+from penstock.engine.catalyst import Handle
+from penstock.engine.graph import Edge, Graph, Operator
+from penstock.engine.levels import Layout, laid_out
+
+HIDDEN = ("_deleted", "_place", "_watermark")
+
+
+@dataclass(frozen=True)
+class Tuning:
+    slots: int = 64
+    page_bytes: int = 4096
+
+
+class Query:
+    """Everything that the kernel needs, made from the graph once all views are in it."""
+
+    def __init__(self, spark: SparkSession, graph: Graph, tuning: Tuning) -> None:
+        self._spark = spark
+        self._graph = graph
+        self._door = graph.door
+        self._tuning = tuning
+        self._complete_tables()
+        self.layout: Layout = laid_out(graph.operators, self._same_key)
+
+    def _complete_tables(self) -> None:
+        """Tables are fed once it is known which of their columns the views read."""
+        for table in [each for each in self._graph.operators if each.kind in ("upsert", "bag")]:
+            source, relation = table.parts["source"], table.parts["relation"]
+            wanted = [column.name for column in table.row]
+            key = relation.key or relation.schema.names
+            names = tuple(dict.fromkeys([*key, *wanted])) if relation.key else relation.schema.names
+            table.parts |= {"key": key, "names": names}
+            source.parts["columns"] = names
+
+    def _same_key(self, edge: Edge) -> bool:
+        source = edge.source
+        if source.kind in ("upsert", "bag"):
+            by_name = {column.name: column.handle for column in edge.columns}
+            key = tuple(by_name.get(name) for name in source.parts["key"])
+        else:
+            key = source.key
+        return len(key) == len(edge.key) > 0 and all(
+            mine is not None and self._door.same(mine, theirs) for mine, theirs in zip(key, edge.key, strict=True)
+        )
+
+    def streaming(self, sources: dict[str, DataFrame]) -> DataFrame:
+        """The envelopes for the views, from the sources' streams (which have the hidden columns)."""
+        built = {operator.id: self._built(operator) for operator in self._graph.operators if operator.id in self.layout.of}
+        current: DataFrame | None = None
+        for level in range(self.layout.depth, 0, -1):
+            current = self._level(level, self._entering(current, level, sources), built)
+        whole = self._entering(current, 0, sources)
+        assert whole is not None
+        return whole
+
+    def _entering(self, current: DataFrame | None, level: int, sources: dict[str, DataFrame]) -> DataFrame | None:
+        for name, source in self._graph.sources.items():
+            edges = [edge for edge in self._source_edges(source) if self._level_of(edge.target) == level]
+            ticks = self._ticks(level) if name == next(iter(self._graph.sources)) else []
+            if edges or ticks:
+                fed = self._fed(sources[name], edges, ticks)
+                current = fed if current is None else current.unionAll(fed)
+        return current
+
+    def _source_edges(self, source: Operator) -> list[Edge]:
+        tables = [t for t in self._graph.operators if t.kind in ("upsert", "bag") and t.parts["source"] is source]
+        return source.edges + [Edge(source, table, 0, (), (), (), ()) for table in tables]
+
+    def _level_of(self, target: Operator) -> int:
+        return 0 if target.kind == "view" else self.layout.level[self.layout.of[target.id].id]
+
+    def _ticks(self, level: int) -> list[int]:
+        """Aggregates without groups are woken in every batch: they have an answer before any row comes."""
+        found = []
+        for operator in self._graph.operators:
+            if operator.kind == "aggregate" and not operator.parts["plan"].keyWidth() and self._level_of(operator) == level:
+                found += [operator.id, self.layout.of[operator.id].id]
+        return found
+
+    def _fed(self, stream: DataFrame, edges: Sequence[Edge], ticks: Sequence[int]) -> DataFrame:
+        row = list(self._door.list(stream._jdf.queryExecution().analyzed().output()))
+        by_name = {attribute.name(): attribute for attribute in row}
+        made = [self._table_edge(e, by_name, row) if not e.columns else self._edge(e, row) for e in edges]
+        plans = [edge.target.parts.get("plan") for edge in edges]
+        handles = self._graph.handles
+        fed = self._door.feed(stream._jdf, handles(made), handles(plans), handles(ticks), self._tuning.slots)
+        return DataFrame(fed, self._spark)
+
+    def _table_edge(self, edge: Edge, by_name: dict[str, Handle], row: Sequence[Handle]) -> Handle:
+        parts = edge.target.parts
+        key = [self._door.normalized(by_name[name]) for name in parts["key"]]
+        value = [by_name[name] for name in parts["names"]] if edge.target.kind == "upsert" else []
+        return self._bound(edge, None, key, value, row)
+
+    def _edge(self, edge: Edge, row: Sequence[Handle]) -> Handle:
+        """The edge over a row whose columns are found by name; those that the reader does not know are placeholders."""
+        mine = {column.name: column.handle for column in edge.columns}
+        named = [mine.get(attribute.name(), attribute) for attribute in row]
+        return self._bound(edge, self._door.conjunction(self._graph.handles(edge.filters)), edge.key, edge.value, named)
+
+    def _bound(self, edge: Edge, condition: Handle | None, key: Sequence[Handle], value: Sequence[Handle], row: Sequence[Handle]) -> Handle:
+        handles = self._graph.handles
+        chain = self.layout.of[edge.target.id].id if edge.target.id in self.layout.of else edge.target.id
+        return self._door.edge(edge.target.id, edge.port, chain, condition, handles(key), handles(value), handles(row))
+
+    def _built(self, operator: Operator) -> Handle:
+        handles = self._graph.handles
+        edges = handles([self._edge(edge, self._row(operator)) for edge in operator.edges])
+        parts: dict[str, Any] = operator.parts
+        match operator.kind:
+            case "upsert":
+                return self._door.upsert(operator.id, len(parts["key"]), len(parts["names"]), edges)
+            case "bag":
+                return self._door.bag(operator.id, len(parts["key"]), edges, -1, -1)
+            case "join":
+                left, right = operator.row[: parts["sides"][0]], operator.row[parts["sides"][0] :]
+                sides = (handles([c.handle for c in left]), handles([c.handle for c in right]))
+                return self._door.join(operator.id, len(operator.key), *sides, parts["condition"], edges)
+            case _:
+                return self._door.aggregate(operator.id, parts["plan"], edges)
+
+    def _row(self, operator: Operator) -> list[Handle]:
+        """The attributes of an operator's output row, in order."""
+        if operator.kind not in ("upsert", "bag"):
+            return [column.handle for column in operator.row]
+        known = {column.name: column.handle for column in operator.row}
+        return [known.get(name) or self._door.placeholder(name) for name in operator.parts["names"]]
+
+    def _level(self, level: int, input: DataFrame | None, built: dict[int, Handle]) -> DataFrame:
+        assert input is not None
+        chains = [
+            self._door.chain(chain.id, self._graph.handles([built[operator.id] for operator in chain.operators]))
+            for chain in self.layout.chains
+            if self.layout.level[chain.id] == level
+        ]
+        made = self._door.level(input._jdf, self._graph.handles(chains), self._tuning.slots, self._tuning.page_bytes)
+        return DataFrame(made, self._spark)

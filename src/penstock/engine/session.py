@@ -1,0 +1,193 @@
+"""A Spark session of our own: the kernel on its class path, quiet, and gone when we are done with it.
+
+`with session() as spark:` starts one Java process and ends it again, whatever happens inside. Leaving takes
+at most about twice the `patience`: first everything is stopped in order, then the Java process is given time
+to end, then it is killed. State and offsets that Spark has committed survive that; a batch under way does
+not, and is run again.
+
+One process has at most one session at a time. The defaults suit one machine with 2 to 16 cores. On a
+cluster, set `spark.sql.shuffle.partitions` yourself: a checkpoint cannot go on with another number.
+"""
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from datetime import timedelta
+from pathlib import Path
+from threading import Thread
+from typing import Any, Final
+
+from py4j.protocol import Py4JError
+from pyspark import SparkContext
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from penstock.engine.java import find_java
+from penstock.errors import EngineError
+
+KERNEL: Final = Path(__file__).with_name("kernel.jar")
+LOGGING: Final = Path(__file__).with_name("log4j2.properties")
+PATIENCE: Final = timedelta(seconds=10)
+
+_STATE = "spark.sql.streaming.stateStore"
+_STATE_PACKAGE = "org.apache.spark.sql.execution.streaming.state"
+_DEFAULTS: Final[Mapping[str, str]] = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.driver.memory": "2g",
+    "spark.sql.session.timeZone": "UTC",
+    # A cast that fails gives NULL; with ANSI it would stop a pipeline at the same record for ever.
+    "spark.sql.ansi.enabled": "false",
+    f"{_STATE}.providerClass": f"{_STATE_PACKAGE}.RocksDBStateStoreProvider",
+    f"{_STATE}.rocksdb.changelogCheckpointing.enabled": "true",
+    f"{_STATE}.rocksdb.trackTotalNumberOfRows": "false",
+    f"{_STATE}.rocksdb.boundedMemoryUsage": "true",
+}
+# Where the user's value is added to ours instead of replacing it, and what stands between the two.
+_ADDED: Final[Mapping[str, str]] = {"spark.jars": ",", "spark.driver.extraJavaOptions": " "}
+
+
+@contextmanager
+def session(
+    name: str = "penstock",
+    *,
+    master: str = "local[*]",
+    conf: Mapping[str, str] | None = None,
+    log_level: str = "error",
+    patience: timedelta = PATIENCE,
+) -> Iterator[SparkSession]:
+    """A session for the length of a `with` block; `conf` adds to the defaults or overrides them."""
+    spark = start(name, master=master, conf=conf, log_level=log_level)
+    try:
+        yield spark
+    finally:
+        leave(spark, patience=patience)
+
+
+def start(
+    name: str, *, master: str = "local[*]", conf: Mapping[str, str] | None = None, log_level: str = "error"
+) -> SparkSession:
+    """A new session; whoever starts one calls `leave` in the end."""
+    chosen = settings(name, master=master, cores=usable_cores(), conf=conf or {}, log_level=log_level)
+    _check_surroundings()
+    # Both the driver and Spark's Java side read this when they start Python workers.
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    try:
+        return SparkSession.builder.config(map=dict(chosen)).getOrCreate()
+    except (PySparkException, Py4JError) as error:
+        _end_java(PATIENCE)
+        raise EngineError(
+            "Spark did not start",
+            detail=_first_line(error),
+            hint="What its Java process printed is above; log_level='info' makes it say more.",
+        ) from error
+
+
+def leave(spark: SparkSession, *, patience: timedelta = PATIENCE) -> None:
+    """Ends the session and its Java process, in order if it lets us, by force if not."""
+    stopping = Thread(target=_stop, args=(spark,), name="penstock-leave", daemon=True)
+    stopping.start()
+    try:
+        stopping.join(patience.total_seconds())
+    finally:
+        # Also on a second Ctrl-C: nobody waits for a Java process that nobody needs.
+        _end_java(patience)
+
+
+def settings(name: str, *, master: str, cores: int, conf: Mapping[str, str], log_level: str) -> Mapping[str, str]:
+    """What Spark is started with: our defaults for `master`, then `conf`."""
+    if wrong := [key for key in conf if not key.startswith("spark.")]:
+        raise EngineError(
+            f'"{wrong[0]}" is no setting of Spark',
+            detail="The names of Spark's settings begin with spark.",
+            hint=f'Did you mean "spark.{wrong[0]}"?',
+        )
+    master = master.replace("[*", f"[{cores}")
+    ours = {
+        **_DEFAULTS,
+        "spark.app.name": name,
+        "spark.master": master,
+        "spark.sql.shuffle.partitions": str(_slots(master) or cores),
+        "spark.jars": str(KERNEL),
+        "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={LOGGING.as_uri()} "
+        f"-Dpenstock.log.level={log_level.lower()}",
+    }
+    if master.startswith("local"):
+        # No name look-up, no open port: machines with odd host names start as quickly as others.
+        ours |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+    added = {key: f"{ours[key]}{between}{conf[key]}" for key, between in _ADDED.items() if key in conf}
+    return {**ours, **conf, **added}
+
+
+def usable_cores() -> int:
+    """The cores that this process may use, but at least 2 and at most 16."""
+    allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 2
+    return min(max(allowed, 2), 16)
+
+
+def _slots(master: str) -> int | None:
+    """How many tasks `master` runs at once, where its name says so."""
+    if found := re.fullmatch(r"local\[(\d+)(?:,\s*\d+)?\]", master):
+        return int(found[1])
+    if found := re.fullmatch(r"local-cluster\[\s*(\d+)\s*,\s*(\d+)\s*,.*\]", master):
+        return int(found[1]) * int(found[2])
+    return 1 if master == "local" else None
+
+
+def _check_surroundings() -> None:
+    """Raises an `EngineError` for what would make Spark fail later and less clearly."""
+    if SparkContext._gateway is not None:
+        raise EngineError(
+            "this process has a Spark session already",
+            detail="A Python process has one Java process, whose settings are fixed when it starts.",
+            hint="Leave the other session first, or start another process.",
+        )
+    if not KERNEL.exists():
+        raise EngineError("the kernel is not built", detail=f"There is no {KERNEL}.", hint="Run: make setup")
+    find_java(os.environ)
+
+
+def _stop(spark: SparkSession) -> None:
+    """Queries first, then the state that they used, then Spark; a step that fails does not spare the next."""
+    with suppress(Exception):
+        for query in spark.streams.active:
+            query.stop()
+    with suppress(Exception):
+        # Without this RocksDB's threads may hold the Java process at its exit for ten minutes.
+        jvm: Any = spark._jvm
+        getattr(jvm, f"{_STATE_PACKAGE}.StateStore").stop()
+    with suppress(Exception):
+        spark.stop()
+
+
+def _end_java(patience: timedelta) -> None:
+    """Ends the Java process behind PySpark and makes PySpark forget it, so that another can be started."""
+    gateway: Any = SparkContext._gateway
+    process: subprocess.Popen[bytes] | None = getattr(gateway, "proc", None)
+    if process is not None:
+        _end(process, patience)
+    with suppress(Exception):
+        gateway.shutdown()
+    SparkContext._gateway = SparkContext._jvm = None
+
+
+def _end(process: subprocess.Popen[bytes], patience: timedelta) -> None:
+    """Closing its standard input is how PySpark's Java process is told to go."""
+    try:
+        with suppress(OSError):
+            process.stdin.close() if process.stdin else None
+        process.wait(patience.total_seconds())
+    except subprocess.TimeoutExpired:
+        pass
+    finally:
+        process.kill()
+        process.wait()
+
+
+def _first_line(error: Exception) -> str:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    # Py4J puts the name of the call first and the Java exception after it.
+    return next((line.lstrip(": ") for line in lines if line.startswith(":")), lines[0] if lines else "")

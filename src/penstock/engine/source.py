@@ -1,0 +1,73 @@
+"""Topics of an embedded log as Spark DataFrames, in batch and streaming.
+
+Both have the topic's newest columns; the hidden ones (`_partition`, `_offset`, `_appended_at`, `_place`, `_watermark`,
+`_deleted`, `_replaces`, `_headers`) appear when they are named. A batch reads what is committed when it is planned. All
+streams of one query advance together, from one frame of the log to another.
+"""
+
+import json
+from collections.abc import Mapping
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, TypedDict, Unpack
+
+from pyspark.sql import DataFrame, SparkSession
+
+FORMAT = "penstock"
+
+
+class Range(TypedDict, total=False):
+    """Which part of a topic: frames and offsets from the first one on, up to but without the second; all if left out."""
+
+    from_frame: int
+    until_frame: int
+    from_offsets: Mapping[int, int]
+    until_offsets: Mapping[int, int]
+    watermark: timedelta
+    scope: str
+
+
+def read_topic(spark: SparkSession, log_path: str | Path, topic: str, **within: Unpack[Range]) -> DataFrame:
+    """The topic's records as they are committed now.
+
+    `watermark` is the delay behind the largest event time that `_watermark` has; `scope` says whose punctuation counts for it, besides
+    that for everybody.
+    """
+    options = {
+        "fromFrame": within.get("from_frame"),
+        "untilFrame": within.get("until_frame"),
+        "fromOffsets": _offsets(within.get("from_offsets")),
+        "untilOffsets": _offsets(within.get("until_offsets")),
+        "watermark": _duration(within.get("watermark")),
+        "scope": within.get("scope"),
+    }
+    return spark.read.format(FORMAT).options(path=str(log_path), topic=topic, **_given(options)).load()
+
+
+def stream_topic(
+    spark: SparkSession,
+    log_path: str | Path,
+    topic: str,
+    *,
+    watermark: timedelta | None = None,
+    max_records_per_batch: int | None = None,
+    scope: str = "",
+) -> DataFrame:
+    """The topic's records as they come, from the first one on.
+
+    `max_records_per_batch` limits the records of all the query's topics together; a frame is never divided.
+    """
+    options = {"watermark": _duration(watermark), "maxRecordsPerBatch": max_records_per_batch, "scope": scope}
+    return spark.readStream.format(FORMAT).options(path=str(log_path), topic=topic, **_given(options)).load()
+
+
+def _given(options: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in options.items() if value is not None}
+
+
+def _offsets(offsets: Mapping[int, int] | None) -> str | None:
+    return None if offsets is None else json.dumps({str(partition): at for partition, at in offsets.items()})
+
+
+def _duration(delay: timedelta | None) -> str | None:
+    return None if delay is None else f"{delay // timedelta(microseconds=1)} microseconds"
