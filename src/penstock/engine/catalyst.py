@@ -1,7 +1,7 @@
 """Catalyst's optimized plan of a view, read once into a few kinds of nodes.
 
-The algebra is small and closed; what is not in it is refused, naming the construct and the view. Expressions stay handles to
-Catalyst's own, to be bound later; nothing here evaluates anything.
+The algebra is small and closed; what is not in it is refused, naming the construct and the view. Expressions stay
+handles to Catalyst's own, to be bound later; nothing here evaluates anything.
 """
 
 from collections.abc import Callable
@@ -136,7 +136,13 @@ class Reader:
             name = f"{kind} JOIN" if keys is not None else f"{kind} JOIN without an equality"
             raise self._refusal(plan, name, hint="Inner joins on equal columns are supported today.")
         return Join(
-            tuple(keys[0]), tuple(keys[1]), keys[2], self._columns(plan), plan, self.node(plan.left()), self.node(plan.right())
+            tuple(keys[0]),
+            tuple(keys[1]),
+            keys[2],
+            self._columns(plan),
+            plan,
+            self.node(plan.left()),
+            self.node(plan.right()),
         )
 
     def _aggregate(self, plan: Handle) -> Node:

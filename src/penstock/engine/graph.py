@@ -1,7 +1,8 @@
 """The graph: all views of a pipeline as operators, and edges between them.
 
-Filters and projections belong to the edge that a row travels; what is left are operators with state. Equal sub-trees, within a view or across
-views, become one operator. A relation knows whether it only grows, and which of its columns are a key.
+Filters and projections belong to the edge that a row travels; what is left are operators with state. Equal sub-trees,
+within a view or across views, become one operator. A relation knows whether it only grows, and which of its columns
+are a key.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -18,7 +19,8 @@ Relation = Stream | Table
 class Operator:
     """One operator, or a source, or a view's sink: where rows come from or go to.
 
-    `row` are the columns of its output row; sources and tables have theirs by name, and get more as views ask for them.
+    `row` are the columns of its output row; sources and tables have theirs by name, and get more as views ask for
+    them.
     """
 
     id: int
@@ -106,7 +108,9 @@ class Graph:
         self.operators.append(made)
         return made
 
-    def _connect(self, branch: Branch, target: Operator, port: int, *, key: Sequence[Handle], value: Sequence[Handle]) -> None:
+    def _connect(
+        self, branch: Branch, target: Operator, port: int, *, key: Sequence[Handle], value: Sequence[Handle]
+    ) -> None:
         edge = Edge(branch.source, target, port, branch.filters, tuple(key), tuple(value), branch.columns)
         branch.source.edges.append(edge)
 
@@ -202,7 +206,9 @@ class Graph:
 
     def _table(self, relation: Table, source: Operator) -> Operator:
         if relation.name not in self._tables:
-            self._tables[relation.name] = self._operator("upsert" if relation.key else "bag", relation.name, relation=relation, source=source)
+            self._tables[relation.name] = self._operator(
+                "upsert" if relation.key else "bag", relation.name, relation=relation, source=source
+            )
         return self._tables[relation.name]
 
     def _union(self, node: Union) -> Flow:
@@ -251,7 +257,9 @@ class Graph:
         positions = list(plan.keyColumns())
         operator.key = tuple(node.columns[at].handle if at >= 0 else None for at in positions)
         whole = all(at >= 0 for at in positions)
-        return self._answer(operator, growing=False, key=tuple(node.columns[at].id for at in positions) if whole else None)
+        return self._answer(
+            operator, growing=False, key=tuple(node.columns[at].id for at in positions) if whole else None
+        )
 
     def _answer(self, operator: Operator, *, growing: bool, key: tuple[int, ...] | None) -> Flow:
         columns = tuple(operator.row)

@@ -1,7 +1,8 @@
 """Levels and chains: when each operator runs.
 
-Operators that follow each other under the same key form a chain and run together. A chain is placed as late as possible, on levels counted from the
-sink: views are on level 0, and a chain is one above the highest of those that it feeds. The fixed cost of a batch grows with the number of levels.
+Operators that follow each other under the same key form a chain and run together. A chain is placed as late as
+possible, on levels counted from the sink: views are on level 0, and a chain is one above the highest of those that it
+feeds. The fixed cost of a batch grows with the number of levels.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -45,7 +46,9 @@ def laid_out(operators: Sequence[Operator], same_key: Callable[[Edge], bool]) ->
 
 
 def _join(group: dict[int, int], operators: Sequence[Operator], edge: Edge) -> None:
-    """Puts the two ends into one group, unless rows also travel between them by way of others: those must run in between."""
+    """Puts the two ends into one group, unless rows also travel between them by way of others: those must run in
+    between.
+    """
     one, two = group[edge.source.id], group[edge.target.id]
     merged = {operator for operator, g in group.items() if g in (one, two)}
     outside = {
@@ -56,7 +59,7 @@ def _join(group: dict[int, int], operators: Sequence[Operator], edge: Edge) -> N
         if each.target.id not in merged
     }
     if one != two and not _reaches(operators, outside, merged):
-        group.update({operator: one for operator in merged})
+        group.update(dict.fromkeys(merged, one))
 
 
 def _reaches(operators: Sequence[Operator], starts: Iterable[int], goals: set[int]) -> bool:

@@ -1,7 +1,7 @@
 """The query: a graph laid out becomes one streaming DataFrame of envelopes.
 
-Sources enter at the level of the operators that they feed; a level is one stateful operator of Spark's; what leaves the last level is the
-changes of all views, told apart by the number of the view.
+Sources enter at the level of the operators that they feed; a level is one stateful operator of Spark's; what leaves
+the last level is the changes of all views, told apart by the number of the view.
 """
 
 from collections.abc import Sequence
@@ -57,7 +57,9 @@ class Query:
 
     def streaming(self, sources: dict[str, DataFrame]) -> DataFrame:
         """The envelopes for the views, from the sources' streams (which have the hidden columns)."""
-        built = {operator.id: self._built(operator) for operator in self._graph.operators if operator.id in self.layout.of}
+        built = {
+            operator.id: self._built(operator) for operator in self._graph.operators if operator.id in self.layout.of
+        }
         current: DataFrame | None = None
         for level in range(self.layout.depth, 0, -1):
             current = self._level(level, self._entering(current, level, sources), built)
@@ -85,7 +87,11 @@ class Query:
         """Aggregates without groups are woken in every batch: they have an answer before any row comes."""
         found = []
         for operator in self._graph.operators:
-            if operator.kind == "aggregate" and not operator.parts["plan"].keyWidth() and self._level_of(operator) == level:
+            if (
+                operator.kind == "aggregate"
+                and not operator.parts["plan"].keyWidth()
+                and self._level_of(operator) == level
+            ):
                 found += [operator.id, self.layout.of[operator.id].id]
         return found
 
@@ -110,7 +116,14 @@ class Query:
         named = [mine.get(attribute.name(), attribute) for attribute in row]
         return self._bound(edge, self._door.conjunction(self._graph.handles(edge.filters)), edge.key, edge.value, named)
 
-    def _bound(self, edge: Edge, condition: Handle | None, key: Sequence[Handle], value: Sequence[Handle], row: Sequence[Handle]) -> Handle:
+    def _bound(
+        self,
+        edge: Edge,
+        condition: Handle | None,
+        key: Sequence[Handle],
+        value: Sequence[Handle],
+        row: Sequence[Handle],
+    ) -> Handle:
         handles = self._graph.handles
         chain = self.layout.of[edge.target.id].id if edge.target.id in self.layout.of else edge.target.id
         return self._door.edge(edge.target.id, edge.port, chain, condition, handles(key), handles(value), handles(row))

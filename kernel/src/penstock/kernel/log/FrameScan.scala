@@ -8,19 +8,21 @@ package penstock.kernel.log
   */
 final class FrameScan(file: ReadFile, begin: Long) {
   private val bytes = new FrameBytes(file)
-  private var seen = begin
+  private var at = begin
+
+  def seen: Long = at
 
   def advance(limit: Long)(frame: Found => Unit): Unit = {
     bytes.forget()
-    while (seen < limit) {
-      val found = bytes.front(seen, limit)
+    while (at < limit) {
+      val found = bytes.front(at, limit)
       if (found != null) {
         frame(found)
-        seen = found.end
+        at = found.end
       } else {
-        val following = bytes.nextFront(seen + 8, limit)
-        damaged(seen, following).foreach(frame)
-        seen = following
+        val following = bytes.nextFront(at + 8, limit)
+        damaged(at, following).foreach(frame)
+        at = following
       }
     }
   }

@@ -30,8 +30,9 @@ final class Log private (val folder: Path) {
         mark = found
         return mark
       } catch {
-        // The stretch was closed and sealed after the mark was read: the next mark says so.
-        case _: NoSuchFileException if tries < Log.Tries => tries += 1; mark = null
+        // The stretch was closed and sealed after the mark was read, or a writer is recovering: the next mark says so.
+        case _: NoSuchFileException if tries < Log.Tries => tries = again(tries)
+        case _: DamagedLog if tries < Log.Tries => tries = again(tries)
       }
     }
     mark
@@ -61,6 +62,12 @@ final class Log private (val folder: Path) {
   def isSealed(stretch: Stretch): Boolean = synchronized { !(stretch eq stretches.last) && stretch.isSealed }
 
   def staged(name: String): Path = folder.resolve("staged").resolve(name)
+
+  private def again(tries: Int): Int = {
+    mark = null
+    Thread.sleep(Log.Pause)
+    tries + 1
+  }
 
   private def grown(found: Mark): Scanned = {
     val last = stretches.last
@@ -94,7 +101,8 @@ final class Log private (val folder: Path) {
 
 object Log {
   private val Kept = 16
-  private val Tries = 100
+  private val Tries = 20
+  private val Pause = 5L
   private val open = new LinkedHashMap[Path, Log](16, 0.75f, true) {
     override def removeEldestEntry(eldest: JMap.Entry[Path, Log]): Boolean = size > Kept
   }

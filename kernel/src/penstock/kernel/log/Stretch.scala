@@ -34,7 +34,8 @@ final class Stretch(folder: Path, val first: Long, before: Stretch) {
 
   /** What the frames of an open stretch say, up to byte `limit`. */
   def upTo(limit: Long): Scanned = {
-    if (growing == null) begin(new ReadFile(journal))
+    // A writer that recovered may have cut off frames which had been seen.
+    if (growing == null || scan.seen > limit) begin(new ReadFile(journal))
     scan.advance(limit)(growing.add)
     growing
   }

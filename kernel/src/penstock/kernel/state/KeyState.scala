@@ -189,7 +189,7 @@ private[state] final class KeyState(pages: Pages, val hash: Int, bytes: Array[By
   /** The entry as it has become; null where nothing is left. */
   private def encode(): Array[Byte] = {
     val listBytes = allListsSize
-    val kept = !assigned || !valueChanged
+    val kept = !valueChanged
     val kind =
       if (kept) tag & KeyState.Value
       else if (current == null) 0

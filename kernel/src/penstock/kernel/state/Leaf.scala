@@ -248,7 +248,7 @@ private[state] final class Leaf private (
 private[state] object Leaf {
 
   /** More entries than this are cut in two in memory: an array is slow to insert into where it is long. */
-  final val Crowd = 1024
+  final val Crowd = 512
 
   private val Nothing = new Array[Byte](0)
 

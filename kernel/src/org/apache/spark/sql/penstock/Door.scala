@@ -4,6 +4,7 @@ import java.nio.file.Paths
 import java.util.{ArrayList, List => JavaList, Map => JavaMap}
 import org.apache.spark.sql.{DataFrame, Dataset, Encoders, Row}
 import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.catalyst.expressions.aggregate.{CollectList, CollectSet}
 import org.apache.spark.sql.catalyst.planning.ExtractEquiJoinKeys
 import org.apache.spark.sql.catalyst.plans.logical.{Aggregate => LogicalAggregate, Join => LogicalJoin, LogicalPlan}
 import org.apache.spark.sql.classic.{Dataset => ClassicDataset, ExpressionUtils, KeyValueGroupedDataset, SparkSession => ClassicSession}
@@ -31,6 +32,13 @@ object Door {
   def schema(node: LogicalPlan): StructType = StructType(node.output.map(a => StructField(a.name, a.dataType, a.nullable)))
   def identity(attribute: NamedExpression): Long = attribute.exprId.id
   def deterministic(node: LogicalPlan): Boolean = node.expressions.forall(_.deterministic)
+  /** The plan as text that is the same in every process. */
+  def canonicalText(node: LogicalPlan): String = node.canonicalized.treeString(verbose = false, addSuffix = false)
+  /** Whether arrays in the answer stand in an order that Spark leaves open. */
+  def collects(node: LogicalPlan): Boolean = node.exists(_.expressions.exists(_.exists {
+    case _: CollectList | _: CollectSet => true
+    case _ => false
+  }))
   def canonical(node: LogicalPlan): LogicalPlan = node.canonicalized
 
   /** The expression with the columns that `out` defines put in place of their names. */

@@ -1,0 +1,137 @@
+"""Compilation: a declared pipeline becomes a graph of operators.
+
+Every relation and view is shown to Catalyst as a leaf with columns and no rows; a view that reads another sees it as
+such a leaf, and the graph joins the two. Views are compiled in the order in which they need each other, whatever the
+order of their declaration.
+"""
+
+from dataclasses import dataclass, field
+
+from pyspark.errors import AnalysisException, ParseException
+from pyspark.sql import DataFrame, SparkSession
+
+from penstock.engine.catalyst import Handle, Reader
+from penstock.engine.graph import Graph
+from penstock.errors import EngineError, Spot
+from penstock.model import Function, Pipeline, Sql, View, spot_in
+
+NOT_FOUND = "TABLE_OR_VIEW_NOT_FOUND"
+
+
+@dataclass
+class Compiled:
+    """A pipeline's graph, and what Spark says of each view: its columns, and its plan in a form that is the same in
+    every process.
+    """
+
+    graph: Graph
+    schemas: dict[str, Handle] = field(default_factory=dict)
+    plans: dict[str, str] = field(default_factory=dict)
+    unordered: set[str] = field(default_factory=set)
+
+    def key_of(self, view: str) -> tuple[str, ...]:
+        """The names of the view's key columns; none where it is a bag of rows."""
+        _, flow = self.graph.views[view]
+        names = {self.graph.door.identity(column): column.name() for column in flow.out}
+        return tuple(names[number] for number in flow.key or ())
+
+
+def door_of(spark: SparkSession) -> Handle:
+    jvm = spark._jvm
+    assert jvm is not None
+    door = jvm.org.apache.spark.sql.penstock.Door
+    door.prepare(spark._jsparkSession)
+    return door
+
+
+def compiled(spark: SparkSession, pipeline: Pipeline) -> Compiled:
+    return _Compiler(spark, pipeline).run()
+
+
+class _Compiler:
+    def __init__(self, spark: SparkSession, pipeline: Pipeline) -> None:
+        self._spark = spark
+        self._door = door_of(spark)
+        self._pending = {view.name.lower(): view for view in pipeline.views}
+        self._under_way: list[str] = []
+        relations = {relation.name: relation for relation in pipeline.relations}
+        self._result = Compiled(Graph(self._door, spark._jvm, relations))
+        for relation in pipeline.relations:
+            schema = spark._jvm.org.apache.spark.sql.types.StructType.fromDDL(str(relation.schema))  # type: ignore[union-attr]
+            self._declare(relation.name, schema)
+
+    def run(self) -> Compiled:
+        while self._pending:
+            self._compile(next(iter(self._pending.values())))
+        return self._result
+
+    def _declare(self, name: str, schema: Handle) -> None:
+        leaf = self._door.declared(self._spark._jsparkSession, name, schema)
+        DataFrame(leaf, self._spark).createOrReplaceTempView(name)
+
+    def _compile(self, view: View) -> None:
+        if view.name in self._under_way:
+            circle = " -> ".join([*self._under_way[self._under_way.index(view.name) :], view.name])
+            raise EngineError(f'view "{view.name}" reads itself', detail=f"The circle is {circle}.", spot=view.spot)
+        self._under_way.append(view.name)
+        frame = self._analyzed(view)
+        tree = Reader(self._door, view.name).read(frame)
+        self._result.graph.add(view.name, tree)
+        self._keep(view.name, frame)
+        self._declare(view.name, frame._jdf.schema())
+        del self._pending[self._under_way.pop().lower()]
+
+    def _keep(self, name: str, frame: DataFrame) -> None:
+        plan = frame._jdf.queryExecution().optimizedPlan()
+        self._result.schemas[name] = frame._jdf.schema()
+        self._result.plans[name] = self._door.canonicalText(plan)
+        if self._door.collects(plan):
+            self._result.unordered.add(name)
+
+    def _analyzed(self, view: View) -> DataFrame:
+        """The view's DataFrame; views that it needs and that are not compiled yet are compiled first."""
+        while True:
+            try:
+                return frame_of(self._spark, view)
+            except AnalysisException as error:
+                missing = _missing(error)
+                if missing not in self._pending:
+                    raise refusal(view, error) from error
+                self._compile(self._pending[missing])
+
+
+def frame_of(spark: SparkSession, view: View) -> DataFrame:
+    """What the view's query is, over the tables that the session has now."""
+    match view.query:
+        case Sql(text):
+            return spark.sql(text)
+        case Function(function):
+            made = function(spark)
+            if not isinstance(made, DataFrame):
+                raise EngineError(
+                    f'view "{view.name}" did not return a DataFrame', detail=f"It returned {type(made).__name__}."
+                )
+            return made
+
+
+def _missing(error: AnalysisException) -> str:
+    """The table that a query names and nobody declared, in lower case; empty if something else is wrong."""
+    if error.getCondition() != NOT_FOUND:
+        return ""
+    return str((error.getMessageParameters() or {}).get("relationName", "")).replace("`", "").lower()
+
+
+def refusal(view: View, error: AnalysisException) -> EngineError:
+    """Spark's complaint about a view's query, with its place in the file."""
+    text = str(error).split("\n\nJVM stacktrace")[0].strip()
+    first, _, rest = text.partition("\n")
+    kind = "cannot be parsed" if isinstance(error, ParseException) else "is not valid"
+    return EngineError(f'view "{view.name}" {kind}', detail=first.strip() or rest.strip(), spot=_spot(view, error))
+
+
+def _spot(view: View, error: AnalysisException) -> Spot | None:
+    if isinstance(view.query, Sql):
+        for context in error.getQueryContext():
+            before = view.query.text[: context.startIndex()]
+            return spot_in(view.query, before.count("\n") + 1, len(before) - before.rfind("\n"))
+    return view.spot

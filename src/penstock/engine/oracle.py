@@ -1,0 +1,119 @@
+"""The oracle: what Spark's batch engine says of a view over a prefix of the log.
+
+It shares nothing with the incremental engine but the log: relations are folded by plain Spark SQL, the view's query
+is run as the user wrote it. It is the specification in the tests, and `penstock verify` in production.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import date, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from pyspark.errors import AnalysisException
+from pyspark.sql import DataFrame, SparkSession, Window
+from pyspark.sql import functions as sf
+
+from penstock.engine.compile import frame_of, refusal
+from penstock.engine.source import read_topic
+from penstock.model import Pipeline, Stream, Table
+
+Row = tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Rows that one side has and the other has not, each as often as it is missing."""
+
+    missing: tuple[Row, ...]
+    unexpected: tuple[Row, ...]
+
+    def __bool__(self) -> bool:
+        return bool(self.missing or self.unexpected)
+
+
+class Oracle:
+    """A pipeline's views by Spark batch, over the frames before `until`."""
+
+    def __init__(self, spark: SparkSession, pipeline: Pipeline, log: Path, until: int) -> None:
+        self._spark = spark.newSession()
+        self._pending = {view.name.lower(): view for view in pipeline.views}
+        self._views: dict[str, DataFrame] = {}
+        for name in ("spark.sql.ansi.enabled", "spark.sql.session.timeZone", "spark.sql.shuffle.partitions"):
+            self._spark.conf.set(name, str(spark.conf.get(name)))
+        for relation in pipeline.relations:
+            records = read_topic(self._spark, log, relation.topic, until_frame=until)
+            folded(relation, records).createOrReplaceTempView(relation.name)
+        for view in pipeline.views:
+            self._define(view.name.lower())
+
+    def _define(self, name: str) -> None:
+        """Makes the view known under its name; views that it reads first."""
+        view = self._pending.pop(name, None)
+        while view is not None:
+            try:
+                self._views[view.name] = frame_of(self._spark, view)
+                self._views[view.name].createOrReplaceTempView(view.name)
+                return
+            except AnalysisException as error:
+                missing = str((error.getMessageParameters() or {}).get("relationName", "")).replace("`", "").lower()
+                if missing not in self._pending:
+                    raise refusal(view, error) from error
+                self._define(missing)
+
+    def rows(self, view: str) -> pa.Table:
+        return self._views[view].toArrow()
+
+
+def folded(relation: Stream | Table, records: DataFrame) -> DataFrame:
+    """The relation's content: what its records amount to."""
+    columns = [sf.col(f"`{name}`") for name in relation.schema.names]
+    if isinstance(relation, Stream):
+        return records
+    if relation.key:
+        newest = Window.partitionBy(*relation.key).orderBy(sf.desc("_place"))
+        ranked = records.select(*columns, "_deleted", sf.row_number().over(newest).alias("_rank"))
+        return ranked.where("_rank = 1 AND NOT _deleted").select(*columns)
+    return _bag(columns, records)
+
+
+def _bag(columns: list[Any], records: DataFrame) -> DataFrame:
+    """Each row as often as it was added and not taken away; a deletion that finds none takes nothing away.
+
+    With S the running sum of +1 and -1 in the order of places, the count is S less the lowest point that S reached
+    below zero.
+    """
+    order = Window.partitionBy(*columns).orderBy("_place")
+    weighted = records.select(*columns, "_place", sf.expr("IF(_deleted, -1, 1)").alias("_weight"))
+    running = weighted.withColumn("_sum", sf.sum("_weight").over(order))
+    counted = running.groupBy(*columns).agg(sf.sum("_weight").alias("_total"), sf.min("_sum").alias("_low"))
+    times = counted.withColumn("_times", sf.expr("_total - least(_low, 0)")).where("_times > 0")
+    return times.withColumn("_each", sf.explode(sf.expr("sequence(1, _times)"))).select(*columns)
+
+
+def compared(expected: pa.Table, found: pa.Table, *, unordered: bool) -> Difference:
+    """What `found` lacks and what it has too much; `unordered` arrays are equal in any order."""
+    want, have = _counted(expected, unordered=unordered), _counted(found, unordered=unordered)
+    return Difference(tuple((want - have).elements()), tuple((have - want).elements()))
+
+
+def _counted(table: pa.Table, *, unordered: bool) -> Counter[Row]:
+    rows: Iterable[Mapping[str, Any]] = table.to_pylist()
+    return Counter(tuple(plain(value, unordered=unordered) for value in row.values()) for row in rows)
+
+
+def plain(value: Any, *, unordered: bool = False) -> Any:
+    """A value that can be counted: equal where Spark says equal (NaN is NaN, -0.0 is 0.0), nested ones as tuples."""
+    if isinstance(value, float):
+        return "NaN" if value != value else value + 0.0
+    if isinstance(value, dict):
+        return tuple((name, plain(each, unordered=unordered)) for name, each in value.items())
+    if isinstance(value, list | tuple):
+        items = [plain(each, unordered=unordered) for each in value]
+        return tuple(sorted(items, key=repr)) if unordered else tuple(items)
+    if isinstance(value, datetime | date | Decimal | str | bytes | int | None):
+        return value
+    return str(value)
