@@ -5,20 +5,35 @@ Every error that Penstock raises on purpose is a `PenstockError`. Its text is th
 """
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from difflib import get_close_matches
 
 
-class PenstockError(Exception):
-    """Something that the user can understand and mend."""
+@dataclass(frozen=True)
+class Spot:
+    """A place in what the user wrote: line and column count from 1, `text` is the whole line."""
 
-    def __init__(self, primary: str, *, detail: str = "", hint: str = "") -> None:
+    file: str
+    line: int
+    column: int
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}:{self.column}"
+
+
+class PenstockError(Exception):
+    """Something that the user can understand and mend; `spot` shows the place in the user's file, if there is one."""
+
+    def __init__(self, primary: str, *, detail: str = "", hint: str = "", spot: Spot | None = None) -> None:
         super().__init__(primary)
         self.primary = primary
         self.detail = detail
         self.hint = hint
+        self.spot = spot
 
     def __str__(self) -> str:
-        lines = [self.primary]
+        lines = [self.primary, *(_shown(self.spot) if self.spot else [])]
         if self.detail:
             lines.append(f"  detail: {self.detail}")
         if self.hint:
@@ -42,11 +57,41 @@ class DamagedLog(LogError):
     """Bytes of the log are not what was written; they are never returned as data."""
 
 
+class ModelError(PenstockError):
+    """A declaration that cannot be read, or makes no sense.
+
+    Where a value refuses itself, `about` names the part of it that is wrong: whoever knows the file finds the spot.
+    """
+
+    def __init__(
+        self, primary: str, *, detail: str = "", hint: str = "", spot: Spot | None = None, about: str = ""
+    ) -> None:
+        super().__init__(primary, detail=detail, hint=hint, spot=spot)
+        self.about = about
+
+
 class EngineError(PenstockError):
     """Spark, or what runs on it, could not do what was asked."""
+
+
+class ViewError(PenstockError):
+    """A view's store, or what was asked of it, is not as it should be."""
+
+
+class CommandError(PenstockError):
+    """A command was given something that it cannot work with."""
 
 
 def did_you_mean(word: str, known: Iterable[str], *, otherwise: str = "") -> str:
     """The hint that names the nearest known word, or `otherwise`."""
     close = get_close_matches(word, list(known), n=1)
     return f'Did you mean "{close[0]}"?' if close else otherwise
+
+
+def _shown(spot: Spot, *, width: int = 100) -> list[str]:
+    """The place, its line (of a very long one the part around the column) and a mark beneath the column."""
+    first = max(0, spot.column - 1 - width // 2) if len(spot.text) > width else 0
+    before, after = "..." if first else "", "..." if len(spot.text) > first + width else ""
+    line = before + spot.text[first : first + width].replace("\t", " ").rstrip() + after
+    mark = " " * (len(before) + spot.column - 1 - first) + "^"
+    return [f"  at:     {spot}", *(f"{'':10}{each}" for each in (line, mark) if line)]

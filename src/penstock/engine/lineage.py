@@ -80,7 +80,7 @@ def fingerprint_of(pipeline: Pipeline, compiled: Compiled, log: Log, settings: M
     return {
         "log": log.identity,
         "state format": STATE_FORMAT,
-        "declarations": _digest(declaration_text(pipeline)),
+        "declarations": _digest(declaration_text(pipeline, meaning_only=True)),
         "settings": meant,
         "views": {name: _digest(plan) for name, plan in sorted(compiled.plans.items())},
     }

@@ -1,0 +1,20 @@
+"""What the user declared: streams, tables, views, policies, pipelines. Pure values."""
+
+from penstock.model.load import load_pipeline, pipeline_of
+from penstock.model.pipeline import Pipeline
+from penstock.model.relation import Stream, Table
+from penstock.model.text import declaration_text
+from penstock.model.view import Function, Sql, View, spot_in
+
+__all__ = [
+    "Function",
+    "Pipeline",
+    "Sql",
+    "Stream",
+    "Table",
+    "View",
+    "declaration_text",
+    "load_pipeline",
+    "pipeline_of",
+    "spot_in",
+]

@@ -1,0 +1,180 @@
+"""The words of options: which exist, what their values look like, and which ones are still to come.
+
+An option that a user gives, in SQL or in Python, is a `Given`: a word and a value with their places. `options_read`
+turns them into what the values of this room take, or refuses with the place. Ranges and columns are not looked at here;
+`Stream`, `Table`, `ViewOptions` and `PipelineOptions` check those themselves.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, Literal
+
+from penstock.errors import ModelError, Spot, did_you_mean
+from penstock.model.duration import parse_duration
+from penstock.model.pipeline import OURS
+from penstock.model.scanner import Source, name_value, tokens
+
+Kind = Literal["stream", "table", "view", "pipeline"]
+
+
+@dataclass(frozen=True)
+class Given:
+    """An option as the user gave it; in Python, word and value have one place, that of the call."""
+
+    word: str
+    value: object
+    spot: Spot | None = None
+    value_spot: Spot | None = None
+
+
+@contextmanager
+def placed(spot: Spot | None, parts: Mapping[str, Spot | None] | None = None) -> Iterator[None]:
+    """An error from inside that has no place yet gets that of the part which it is about, or else `spot`."""
+    try:
+        yield
+    except ModelError as error:
+        error.spot = error.spot or (parts or {}).get(error.about) or spot
+        raise
+
+
+def options_read(kind: Kind, given: Sequence[Given]) -> dict[str, Any]:
+    """The values of the options, by their words; an option of the pipeline may be one of Spark's."""
+    values: dict[str, Any] = {}
+    spots: dict[str, Spot | None] = {}
+    for each in given:
+        word = option_named(each.word)
+        with placed(each.spot):
+            _check_word(kind, word)
+            if word in values:
+                raise ModelError(f'option "{word}" is given twice', detail=_other(spots[word]))
+        with placed(each.value_spot):
+            values[word] = READERS[kind].get(word, _setting)(word, each.value)
+        spots[word] = each.spot
+    return values
+
+
+def option_named(written: str) -> str:
+    """The option that a word means: case counts only in Spark's own settings, some of which are options of ours."""
+    return OURS.get(written, written) if written.startswith("spark.") else written.lower()
+
+
+def _check_word(kind: Kind, word: str) -> None:
+    if word in READERS[kind] or (kind == "pipeline" and word.startswith("spark.")):
+        return
+    if word in LATER[kind]:
+        raise ModelError(f'option "{word}" is not supported yet', detail=LATER[kind][word])
+    others = [other for other in READERS if word in READERS[other] or word in LATER[other]]
+    elsewhere = f"It is an option of a {others[0]}." if others else ""
+    known = ", ".join(sorted(READERS[kind])) + (", and Spark's own, spark.*" if kind == "pipeline" else "")
+    raise ModelError(
+        f'unknown option "{word}"',
+        detail=f"The options of a {kind} are {known}.",
+        hint=INSTEAD.get((kind, word)) or did_you_mean(word, READERS[kind], otherwise=elsewhere),
+    )
+
+
+def _other(spot: Spot | None) -> str:
+    return f"The other one is at {spot}." if spot else ""
+
+
+def _wrong(word: str, value: object, *, expected: str, hint: str = "") -> ModelError:
+    shown = str(value).lower() if isinstance(value, bool) else repr(value)
+    return ModelError(f'option "{word}" cannot be {shown}', detail=expected, hint=hint)
+
+
+def _text(word: str, value: object) -> str:
+    if isinstance(value, str) and value:
+        return value
+    raise _wrong(word, value, expected="It is a text in quotes.")
+
+
+def _path(word: str, value: object) -> Path:
+    return value if isinstance(value, Path) else Path(_text(word, value))
+
+
+def _count(word: str, value: object) -> int:
+    if isinstance(value, str) and value.isascii() and value.isdigit():
+        return int(value)
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value
+    raise _wrong(word, value, expected="It is a whole number.")
+
+
+def _truth(word: str, value: object) -> bool:
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, str) and value.lower() in ("true", "false"):
+        return value.lower() == "true"
+    raise _wrong(word, value, expected="It is true or false.")
+
+
+def _duration(word: str, value: object) -> timedelta:
+    if isinstance(value, timedelta):
+        return value
+    if not isinstance(value, str):
+        raise _wrong(word, value, expected="It is a duration with its unit.", hint="Write it as '10 seconds'.")
+    try:
+        return parse_duration(value)
+    except ModelError as error:
+        raise _wrong(word, value, expected=error.detail or "It is a duration.", hint=error.hint) from None
+
+
+def _names(word: str, value: object) -> tuple[str, ...]:
+    """'city, hour'  =>  ("city", "hour")"""
+    if isinstance(value, Sequence) and not isinstance(value, str) and all(isinstance(name, str) for name in value):
+        return tuple(value)
+    found = list(tokens(Source("", _text(word, value))))
+    names, commas = found[::2], found[1::2]
+    if any(each.kind not in ("word", "quoted") for each in names) or [c.text for c in commas] != [","] * (
+        len(names) - 1
+    ):
+        raise _wrong(word, value, expected="It is one or more columns.", hint="Write it as 'city' or 'city, hour'.")
+    return tuple(name_value(each) for each in names)
+
+
+def _setting(word: str, value: object) -> str:
+    """A setting of Spark, as Spark wants it: as text."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, (str, int, float)):
+        return str(value)
+    raise _wrong(word, value, expected="It is a text, a number, or true or false.")
+
+
+READERS: Mapping[Kind, Mapping[str, Callable[[str, object], object]]] = {
+    "stream": {"event_time": _text, "watermark": _duration, "partitions": _count, "topic": _text},
+    "table": {"event_time": _text, "partitions": _count, "topic": _text},
+    "view": {"store": _text, "key": _names},
+    "pipeline": {
+        "max_records_per_batch": _count,
+        "trigger_interval": _duration,
+        "shuffle_partitions": _count,
+        "memory": _text,
+        "ansi": _truth,
+        "time_zone": _text,
+        "log": _path,
+    },
+}
+_RETAIN = "It will bound how far back an answer can be corrected; until then everything can be."
+LATER: Mapping[Kind, Mapping[str, str]] = {
+    "stream": {"retain": _RETAIN},
+    "table": {
+        "history": "It will name a second relation with every version of the table's rows.",
+        "retain": _RETAIN,
+    },
+    "view": {
+        "emit": "Every view shows its changes at once; emit = 'final' will show a window when it is complete.",
+        "late": "No row is late yet: an answer counts every row, whenever it comes.",
+        "allowed_lateness": "No row is late yet: an answer counts every row, whenever it comes.",
+        "retain": _RETAIN,
+    },
+    "pipeline": {},
+}
+INSTEAD: Mapping[tuple[Kind, str], str] = {
+    ("table", "key"): "Write PRIMARY KEY among the columns.",
+    ("table", "primary_key"): 'Write PRIMARY KEY among the columns; in Python: key="id".',
+    ("stream", "key"): "A stream has no key; write CREATE TABLE for a relation that has one.",
+}

@@ -1,0 +1,106 @@
+"""The declarations of a pipeline as one SQL text: the same for equal pipelines, in every process.
+
+Statements are ordered by kind and name, options by name, and what has its default value is left out. Reading the text
+gives the same declarations again; of a view in Python only the function's name can be told.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import fields
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, assert_never
+
+from penstock.model.duration import duration_text
+from penstock.model.pipeline import Pipeline, PipelineOptions
+from penstock.model.relation import Relation, Stream, Table
+from penstock.model.scanner import Source, string_text, tokens
+from penstock.model.view import Function, Sql, View
+from penstock.schema import quoted
+
+# Those of the pipeline's options that can change an answer, beside spark.sql.*
+MEANING = ("ansi", "time_zone", "shuffle_partitions")
+
+
+def declaration_text(pipeline: Pipeline, *, meaning_only: bool = False) -> str:
+    """The text; with `meaning_only` without what changes no answer.
+
+    That is options like the size of batches, and white space and comments in queries.
+    """
+    return "\n".join(f"{statement};" for statement in _statements(pipeline, meaning_only=meaning_only)) + "\n"
+
+
+def _statements(pipeline: Pipeline, *, meaning_only: bool) -> Iterator[str]:
+    for word, value in sorted(_option_values(pipeline.options).items()):
+        if not meaning_only or word in MEANING or word.startswith("spark.sql."):
+            yield f"SET {string_text(word) if '.' in word else word} = {_value_text(value)}"
+    for relation in sorted(pipeline.relations, key=lambda each: each.name.lower()):
+        yield _relation_text(relation)
+    for view in sorted(pipeline.views, key=lambda each: each.name.lower()):
+        yield _view_text(view, meaning_only=meaning_only)
+
+
+def _relation_text(relation: Relation) -> str:
+    columns = str(relation.schema)
+    given = {"event_time": relation.event_time, "partitions": relation.partitions if relation.partitions > 1 else None}
+    given["topic"] = relation.topic if relation.topic != relation.name else None
+    match relation:
+        case Stream():
+            return f"CREATE STREAM {relation.name} ({columns})" + _with({**given, "watermark": relation.watermark})
+        case Table():
+            key = f", PRIMARY KEY ({', '.join(map(quoted, relation.key))})" if relation.key else ""
+            return f"CREATE TABLE {relation.name} ({columns}{key})" + _with(given)
+        case _:
+            assert_never(relation)
+
+
+def _view_text(view: View, *, meaning_only: bool) -> str:
+    key, store = view.options.key, view.options.store
+    given = {"key": ", ".join(map(quoted, key)) if key else None, "store": store if store != "table" else None}
+    return f"CREATE VIEW {view.name}{_with(given)} AS\n{_query_text(view.query, meaning_only=meaning_only)}"
+
+
+def _query_text(query: Sql | Function, *, meaning_only: bool) -> str:
+    match query:
+        case Function():
+            return f"PYTHON FUNCTION {query.name}"
+        case Sql(text):
+            return _one_line(text) if meaning_only else text
+        case _:
+            assert_never(query)
+
+
+def _one_line(query: str) -> str:
+    """One space for every gap between tokens: none is added, so that operators stay whole."""
+    parts: list[str] = []
+    end = 0
+    for token in tokens(Source("query", query)):
+        parts.append(" " + token.text if parts and token.start > end else token.text)
+        end = token.end
+    return "".join(parts)
+
+
+def _option_values(options: PipelineOptions) -> Mapping[str, Any]:
+    """The options that do not have their default value, Spark's among them."""
+    default = PipelineOptions()
+    ours = {each.name: getattr(options, each.name) for each in fields(options) if each.name != "spark"}
+    changed = {word: value for word, value in ours.items() if value != getattr(default, word)}
+    return {**changed, **options.spark}
+
+
+def _with(given: Mapping[str, Any]) -> str:
+    words = [f"{word} = {_value_text(value)}" for word, value in sorted(given.items()) if value is not None]
+    return f" WITH ({', '.join(words)})" if words else ""
+
+
+def _value_text(value: str | int | timedelta | Path) -> str:
+    match value:
+        case bool():
+            return str(value).lower()
+        case int():
+            return str(value)
+        case timedelta():
+            return string_text(duration_text(value))
+        case str() | Path():
+            return string_text(str(value))
+        case _:
+            assert_never(value)

@@ -1,0 +1,100 @@
+"""Views: a name, a query, and how its answer is kept.
+
+The query is Spark SQL, kept as the user wrote it, or a function that builds a DataFrame. What it means, and whether it
+can be kept up to date, is for the engine to say; `spot_in` leads from Spark's line and column back to the user's file.
+"""
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Literal, get_args
+
+from penstock.errors import ModelError, Spot, did_you_mean
+from penstock.model.relation import check_name
+
+Store = Literal["table", "topic", "none"]
+STORES: tuple[str, ...] = get_args(Store)
+
+
+@dataclass(frozen=True)
+class Sql:
+    """A query's text; `spot` is where it begins."""
+
+    text: str
+    spot: Spot | None = field(default=None, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if not self.text.strip():
+            raise ModelError("the query is empty", about="query")
+
+
+@dataclass(frozen=True)
+class Function:
+    """A function from the Spark session to a DataFrame; `spot` is where it was declared."""
+
+    call: Callable[[Any], Any]
+    spot: Spot | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def name(self) -> str:
+        return str(getattr(self.call, "__name__", type(self.call).__name__))
+
+    def __post_init__(self) -> None:
+        if not callable(self.call):
+            raise ModelError(f"a view is a function, not {self.call!r}", hint="Write @ps.view above a function.")
+        try:
+            inspect.signature(self.call).bind(None)
+        except TypeError as error:
+            raise ModelError(
+                f'the function "{self.name}" cannot be a view',
+                detail="It is called with one argument, the Spark session.",
+                hint=f"Write: def {self.name}(spark):",
+            ) from error
+
+
+@dataclass(frozen=True)
+class ViewOptions:
+    """How an answer is kept: as a table with its topic of changes, as the topic alone, or not at all.
+
+    `key` names columns that identify a row, where the query itself does not tell.
+    """
+
+    store: Store = "table"
+    key: tuple[str, ...] | None = None
+
+    def __post_init__(self) -> None:
+        if self.store not in STORES:
+            raise ModelError(
+                f'a view cannot be stored as "{self.store}"',
+                detail=f"The stores are {', '.join(STORES)}.",
+                hint=did_you_mean(self.store, STORES),
+                about="store",
+            )
+        if self.key is not None and not self.key:
+            raise ModelError("a view's key has at least one column", about="key")
+        if self.key is not None and len({name.lower() for name in self.key}) < len(self.key):
+            raise ModelError("a view's key has a column twice", detail=f"It is {', '.join(self.key)}.", about="key")
+
+
+@dataclass(frozen=True)
+class View:
+    name: str
+    query: Sql | Function
+    options: ViewOptions = ViewOptions()
+    spot: Spot | None = field(default=None, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        check_name("view", self.name)
+
+
+def spot_in(query: Sql, line: int, column: int) -> Spot:
+    """Line and column inside the query, both from 1  =>  the place in the user's file.
+
+    Spark's messages count columns from 0 where they say `pos`: add one.
+    """
+    lines = query.text.split("\n")
+    start = query.spot or Spot("query", 1, 1, lines[0])
+    if line <= 1:
+        return Spot(start.file, start.line, start.column + column - 1, start.text)
+    text = lines[line - 1] if line <= len(lines) else ""
+    return Spot(start.file, start.line + line - 1, column, text.rstrip("\r"))
