@@ -20,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
+from pyspark.sql import functions as sf
 
 from benchmarks._report import report
 from penstock.engine import read_topic, session
@@ -139,7 +139,7 @@ def opening(folder: Path, records: int) -> dict[str, float]:
 
 def totals(frame: DataFrame) -> tuple[object, ...]:
     """Reads every column of every row, and answers with one row."""
-    row = frame.agg(F.count("*"), F.sum("id"), F.max("customer"), F.sum("amount"), F.max("at"), F.max("city")).first()
+    row = frame.agg(sf.count("*"), sf.sum("id"), sf.max("customer"), sf.sum("amount"), sf.max("at"), sf.max("city")).first()
     assert row is not None
     return tuple(row)
 

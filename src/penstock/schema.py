@@ -74,6 +74,12 @@ class Map:
 class Struct:
     fields: "tuple[Column, ...]"
 
+    def __post_init__(self) -> None:
+        names = [field.name.lower() for field in self.fields]
+        for at, name in enumerate(names):
+            if name in names[:at]:
+                raise SchemaError(f'field "{self.fields[at].name}" of a STRUCT is declared twice')
+
 
 T = TypeVar("T")
 Type = Scalar | Decimal | Array | Map | Struct
@@ -234,8 +240,8 @@ def _list_of(tokens: _Tokens, item: Callable[[], Column]) -> Iterator[Column]:
 
 def _column(tokens: _Tokens, *, colon: bool) -> Column:
     name = tokens.next()
-    if not re.match(r"[`\w]", name):
-        raise tokens.error(f'a column cannot be named "{name}"')
+    if not re.match(r"`.|\w", name, re.DOTALL):
+        raise tokens.error(f'a column cannot be named "{name}"', hint="Write other names in backticks: `a-b` INT.")
     if name.startswith("`"):
         name = name[1:-1].replace("``", "`")
     if colon:
@@ -298,6 +304,6 @@ def _decimal(tokens: _Tokens) -> Decimal:
 
 def _number(tokens: _Tokens) -> int:
     word = tokens.next()
-    if not word.isdigit():
+    if not word.isdecimal():
         raise tokens.error(f'expected a number, found "{word}"')
     return int(word)

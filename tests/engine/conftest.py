@@ -54,7 +54,8 @@ class Bench:
 
     def check(self) -> None:
         for view in self.pipeline.views:
-            assert not self.difference(view.name), view.name
+            difference = self.difference(view.name)
+            assert not difference, (view.name, difference)
 
 
 @pytest.fixture

@@ -14,7 +14,8 @@ from penstock.engine.catalyst import Handle
 from penstock.engine.graph import Edge, Graph, Operator
 from penstock.engine.levels import Layout, laid_out
 
-HIDDEN = ("_deleted", "_place", "_watermark")
+BY_NAME = ("source", "upsert", "bag")
+"""Whose rows have the columns that views asked for, found by their names; all others have theirs in order."""
 
 
 @dataclass(frozen=True)
@@ -111,9 +112,11 @@ class Query:
         return self._bound(edge, None, key, value, row)
 
     def _edge(self, edge: Edge, row: Sequence[Handle]) -> Handle:
-        """The edge over a row whose columns are found by name; those that the reader does not know are placeholders."""
-        mine = {column.name: column.handle for column in edge.columns}
-        named = [mine.get(attribute.name(), attribute) for attribute in row]
+        """The edge over its source's row; what the reader of a relation does not know of it are placeholders."""
+        named = [column.handle for column in edge.columns]
+        if edge.source.kind in BY_NAME:
+            mine = {column.name: column.handle for column in edge.columns}
+            named = [mine.get(attribute.name(), attribute) for attribute in row]
         return self._bound(edge, self._door.conjunction(self._graph.handles(edge.filters)), edge.key, edge.value, named)
 
     def _bound(
@@ -146,7 +149,7 @@ class Query:
 
     def _row(self, operator: Operator) -> list[Handle]:
         """The attributes of an operator's output row, in order."""
-        if operator.kind not in ("upsert", "bag"):
+        if operator.kind not in BY_NAME:
             return [column.handle for column in operator.row]
         known = {column.name: column.handle for column in operator.row}
         return [known.get(name) or self._door.placeholder(name) for name in operator.parts["names"]]

@@ -17,7 +17,7 @@ FORMAT = "penstock"
 
 
 class Range(TypedDict, total=False):
-    """Which part of a topic: frames and offsets from the first one on, up to but without the second; all if left out."""
+    """Which part of a topic: from the first frame or offset on, up to but without the second; all if left out."""
 
     from_frame: int
     until_frame: int
@@ -30,8 +30,8 @@ class Range(TypedDict, total=False):
 def read_topic(spark: SparkSession, log_path: str | Path, topic: str, **within: Unpack[Range]) -> DataFrame:
     """The topic's records as they are committed now.
 
-    `watermark` is the delay behind the largest event time that `_watermark` has; `scope` says whose punctuation counts for it, besides
-    that for everybody.
+    `watermark` is the delay behind the largest event time that `_watermark` has; `scope` says whose punctuation counts
+    for it, besides that for everybody.
     """
     options = {
         "fromFrame": within.get("from_frame"),

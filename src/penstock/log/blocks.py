@@ -5,6 +5,7 @@ Bytes whose checksum does not hold are never decoded: the error names topic, par
 
 import os
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 from zlib import crc32
 
@@ -26,6 +27,8 @@ def block_batches(
     """The block's columns, as its schema version has them, with the offset and the index in the frame where each
     batch begins.
     """
+    if block.schema >= len(topic.schemas):
+        raise _damaged_block(block, f"frame {found.header.frame}: the frame that declared its columns cannot be read")
     schema = block_schema(topic.schemas[block.schema], block.extras)
     if block.file is not None:
         base, index = block.base, block.index
@@ -35,26 +38,23 @@ def block_batches(
         return
     data = read_block(stretch.file, found, block)
     if data is None:
-        raise damaged(
-            block.topic, block.partition, block.base, block.end, where=f"frame {found.header.frame} of {stretch.path}"
-        )
+        raise _damaged_block(block, f"frame {found.header.frame} of {stretch.path}: the checksum does not hold")
     yield block.base, block.index, pa.ipc.read_record_batch(pa.py_buffer(data), schema)
 
 
 def _staged_batches(journal: Journal, found: Found, block: Block) -> Iterator[pa.RecordBatch]:
     path = journal.folder / "staged" / str(block.file)
-    if path.stat().st_size != block.bytes or file_crc(str(path)) != block.crc:
-        raise damaged(
-            block.topic,
-            block.partition,
-            block.base,
-            block.end,
-            where=f"{path}, to which frame {found.header.frame} refers",
-        )
-    with pa.memory_map(str(path)) as source:
-        reader = pa.ipc.open_file(source)
-        for at in range(reader.num_record_batches):
-            yield reader.get_batch(at)
+    where = f"{path}, to which frame {found.header.frame} refers"
+    try:
+        with pa.memory_map(str(path)) as source:
+            data = source.read_buffer()
+    except FileNotFoundError:
+        raise _damaged_block(block, f"{where}: it is missing") from None
+    if data.size != block.bytes or crc32(data) != block.crc:
+        raise _damaged_block(block, f"{where}: the checksum does not hold")
+    reader = pa.ipc.open_file(data)
+    for at in range(reader.num_record_batches):
+        yield reader.get_batch(at)
 
 
 def file_crc(path: str) -> int:
@@ -67,25 +67,31 @@ def file_crc(path: str) -> int:
 
 def sealed_batches(
     stretch: Stretch, found: dict[str, Any], schema: pa.Schema, start: int, end: int
-) -> Iterator[pa.RecordBatch]:
-    """Offsets `start` to `end` of a sealed file, batch by batch; `found` is its entry in the prelude."""
-    file = os.open(stretch.folder / found["name"], os.O_RDONLY | os.O_CLOEXEC)
+) -> Iterator[tuple[int, pa.RecordBatch | DamagedLog]]:
+    """The batches of a sealed file that hold any of the offsets `start` to `end`, with the offset where each begins;
+    for a damaged one the error, for the reader to raise or to pass over. `found` is the file's entry in the prelude.
+    """
+    base = found["base"]
+    for each in found["batches"]:
+        if base < end and base + each["count"] > start:
+            data = _sealed_bytes(stretch.folder / found["name"], each["start"], each["bytes"])
+            if len(data) == each["bytes"] and crc32(data) == each["crc"]:
+                yield base, pa.ipc.read_record_batch(pa.py_buffer(data), schema)
+            else:
+                why = f"{stretch.folder / found['name']}: " + (
+                    "the checksum does not hold" if data else "it is missing"
+                )
+                yield base, damaged(found["topic"], found["partition"], base, base + each["count"], why=why)
+        base += each["count"]
+
+
+def _sealed_bytes(path: Path, start: int, length: int) -> bytes:
     try:
-        base = found["base"]
-        for each in found["batches"]:
-            if base < end and base + each["count"] > start:
-                data = os.pread(file, each["bytes"], each["start"])
-                if len(data) != each["bytes"] or crc32(data) != each["crc"]:
-                    raise damaged(
-                        found["topic"],
-                        found["partition"],
-                        base,
-                        base + each["count"],
-                        where=str(stretch.folder / found["name"]),
-                    )
-                batch = pa.ipc.read_record_batch(pa.py_buffer(data), schema)
-                yield batch.slice(max(0, start - base), min(end, base + len(batch)) - max(start, base))
-            base += each["count"]
+        file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return b""
+    try:
+        return os.pread(file, length, start)
     finally:
         os.close(file)
 
@@ -116,9 +122,13 @@ def _grown(array: pa.Array, wanted: pa.DataType) -> pa.Array:
     return pa.StructArray.from_arrays(children, fields=list(wanted), mask=array.is_null())
 
 
-def damaged(topic: str, partition: int, start: int, end: int, *, where: str) -> DamagedLog:
+def _damaged_block(block: Block, why: str) -> DamagedLog:
+    return damaged(block.topic, block.partition, block.base, block.end, why=why)
+
+
+def damaged(topic: str, partition: int, start: int, end: int, *, why: str) -> DamagedLog:
     return DamagedLog(
         f'topic "{topic}", partition {partition}, offsets {start} to {end - 1} are damaged',
-        detail=f"The checksum does not hold in {where}.",
+        detail=f"In {why}.",
         hint="Restore the file from a copy, or read around it (skip_damage).",
     )

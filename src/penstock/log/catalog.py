@@ -28,6 +28,8 @@ class Catalog:
     partitions: dict[str, Partitions] = field(default_factory=dict)
     producers: dict[str, tuple[int, int]] = field(default_factory=dict)
     epochs: dict[str, int] = field(default_factory=dict)
+    orphans: dict[tuple[str, int], int] = field(default_factory=dict)
+    """Ends of partitions whose topic is unknown: the frame that created it is damaged."""
 
     def topic(self, name: str) -> Topic:
         if name not in self.topics:
@@ -42,12 +44,12 @@ class Catalog:
         for control in header.control:
             self._apply_control(control)
         for block in header.blocks:
-            if (
-                block.topic in self.partitions
-            ):  # a topic whose creation was damaged is unknown until it is declared again
+            if block.topic in self.partitions:
                 at = self.partitions[block.topic]
                 at.ends[block.partition] = block.end
                 at.tops[block.partition] = block.top if block.top is not None else at.tops[block.partition]
+            else:
+                self.orphans[block.topic, block.partition] = block.end
         for each in header.punctuation:
             if each.topic in self.partitions:
                 until = self.partitions[each.topic].until
@@ -61,8 +63,9 @@ class Catalog:
         if create := control.get("create"):
             topic = topic_of(create["topic"], create)
             self.topics[topic.name] = topic
-            self.partitions[topic.name] = Partitions([0] * topic.partitions, [None] * topic.partitions)
-        if columns := control.get("columns"):
+            ends = [self.orphans.pop((topic.name, each), 0) for each in range(topic.partitions)]
+            self.partitions[topic.name] = Partitions(ends, [None] * topic.partitions)
+        if (columns := control.get("columns")) and columns["topic"] in self.topics:
             topic = self.topics[columns["topic"]]
             self.topics[topic.name] = grown(topic, schema_of(columns["schema"]))
         if epoch := control.get("epoch"):

@@ -14,9 +14,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.errors import SchemaError, did_you_mean
+from penstock.log.fitting import first_misfit
 from penstock.log.records import Record
 from penstock.log.topic import Topic
-from penstock.schema import Schema, arrow_schema, type_text
+from penstock.schema import Column, Map, Scalar, Schema, Struct, Type, arrow_schema, type_text
 
 Row = Mapping[str, Any] | Record | bytes
 Rows: TypeAlias = Iterable[Row] | pa.RecordBatch | pa.Table
@@ -61,6 +62,8 @@ def _from_arrow(topic: Topic, rows: pa.Table | pa.RecordBatch) -> pa.RecordBatch
     for name in table.schema.names:
         if name not in wanted.names:
             raise _unknown_field(topic, name, 0, many=True)
+        if table.schema.names.count(name) > 1:
+            raise SchemaError(f'column "{name}" is given twice for topic "{topic.name}"')
     arrays = [_cast(topic, table, field) for field in wanted]
     return pa.RecordBatch.from_arrays(arrays, schema=wanted)
 
@@ -76,16 +79,35 @@ def _cast(topic: Topic, table: pa.Table, field: pa.Field) -> pa.Array:
         if column.num_chunks
         else pa.nulls(0, column.type)
     )
+    if field.name == "_deleted":
+        array = array.fill_null(False)
     if array.type == field.type:
         return array
     try:
-        return array.cast(field.type, safe=True)
+        cast = array.cast(field.type, safe=True)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-        raise SchemaError(
-            f'column "{field.name}" does not fit topic "{topic.name}"',
-            detail=f"It has type {array.type}, the topic wants {field.type}: {error}",
-            hint="Cast it before appending.",
-        ) from error
+        raise _misfit_column(topic, field, array.type, str(error)) from error
+    if _loses(array, cast):
+        raise _misfit_column(topic, field, array.type, "values would be lost.")
+    return cast
+
+
+def _loses(array: pa.Array, cast: pa.Array) -> bool:
+    """Arrow's own check of a cast lets pass what a DATE has no room for, and what a FLOAT cannot reach."""
+    if pa.types.is_date32(cast.type) and pa.types.is_timestamp(array.type):
+        plain = pa.timestamp(array.type.unit)
+        return not cast.cast(plain).equals(array.cast(plain))
+    if pa.types.is_float32(cast.type):
+        return bool(pc.any(pc.and_not(pc.is_inf(cast), pc.is_inf(array.cast(pa.float64())))).as_py())
+    return False
+
+
+def _misfit_column(topic: Topic, field: pa.Field, found: pa.DataType, why: str) -> SchemaError:
+    return SchemaError(
+        f'column "{field.name}" does not fit topic "{topic.name}"',
+        detail=f"It has type {found}, the topic wants {field.type}: {why}",
+        hint="Cast it before appending.",
+    )
 
 
 def _record(topic: Topic, row: Row, at: int) -> Record:
@@ -145,13 +167,27 @@ def _from_records(topic: Topic, records: Sequence[Record]) -> pa.RecordBatch:
 
 
 def _array(topic: Topic, field: pa.Field, values: Sequence[Any]) -> pa.Array:
+    type_ = _declared(topic, field.name)
+    at = first_misfit(type_, values)
+    if at is not None:
+        raise _misfit(topic, field.name, type_, at, values[at])
     try:
         return pa.array(values, type=field.type)
     except MISFITS as error:
-        raise _misfit(topic, field, values) from error
+        at = next(at for at, value in enumerate(values) if not _taken(value, field.type))
+        raise _misfit(topic, field.name, type_, at, values[at]) from error
 
 
-def _fits(value: Any, type_: pa.DataType) -> bool:
+def _declared(topic: Topic, name: str) -> Type:
+    reserved: dict[str, Type] = {
+        "_deleted": Scalar("BOOLEAN"),
+        "_headers": Map(Scalar("STRING"), Scalar("BINARY")),
+        "_replaces": Struct(tuple(Column(column.name, column.type) for column in topic.schema.columns)),
+    }
+    return reserved[name] if name in reserved else topic.schema.column(name).type
+
+
+def _taken(value: Any, type_: pa.DataType) -> bool:
     try:
         pa.array([value], type=type_)
     except MISFITS:
@@ -159,25 +195,24 @@ def _fits(value: Any, type_: pa.DataType) -> bool:
     return True
 
 
-def _misfit(topic: Topic, field: pa.Field, values: Sequence[Any]) -> SchemaError:
-    """The error that names the first record whose value does not fit."""
-    at = next(at for at, value in enumerate(values) if not _fits(value, field.type))
-    value = values[at]
-    names = topic.schema.names
-    declared = type_text(topic.schema.column(field.name).type) if field.name in names else str(field.type)
+def _misfit(topic: Topic, name: str, type_: Type, at: int, value: Any) -> SchemaError:
+    shown = repr(value)
+    shown = shown if len(shown) <= 80 else f"{shown[:80]}..."
     return SchemaError(
-        f'field "{field.name}" of record {at} does not fit topic "{topic.name}"',
-        detail=f"Its value is {value!r} ({type(value).__name__}); the column is {declared}.",
+        f'field "{name}" of record {at} does not fit topic "{topic.name}"',
+        detail=f"Its value is {shown} ({type(value).__name__}); the column is {type_text(type_)}.",
         hint="The whole append was refused; nothing was written.",
     )
 
 
-def _unknown_field(topic: Topic, name: str, at: int, *, many: bool = False) -> SchemaError:
+def _unknown_field(topic: Topic, name: object, at: int, *, many: bool = False) -> SchemaError:
     where = "The columns given have it" if many else f"Record {at} has it"
     return SchemaError(
         f'field "{name}" does not exist in topic "{topic.name}"',
         detail=f"{where}; the columns are {', '.join(topic.schema.names)}.",
-        hint=did_you_mean(name, topic.schema.names, otherwise="The whole append was refused; nothing was written."),
+        hint=did_you_mean(
+            str(name), topic.schema.names, otherwise="The whole append was refused; nothing was written."
+        ),
     )
 
 

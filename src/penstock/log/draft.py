@@ -16,10 +16,10 @@ import pyarrow.compute as pc
 from penstock.errors import LogError
 from penstock.log.catalog import Catalog
 from penstock.log.columns import Columns
-from penstock.log.frame import INDEX_BITS, Punctuation, padding
+from penstock.log.frame import INDEX_BITS, Punctuation, padded_json, padding
 from penstock.log.partition import split
 from penstock.log.records import Condition
-from penstock.log.topic import Topic
+from penstock.log.topic import Topic, check_partition
 
 MOST_RECORDS = 1 << INDEX_BITS
 Control = Callable[[Catalog], Sequence[Mapping[str, Any]]]
@@ -54,17 +54,18 @@ class Draft:
     def __post_init__(self) -> None:
         if (self.producer is None) != (self.sequence is None):
             raise LogError("a producer and a sequence belong together", hint="Give both, or neither.")
+        try:
+            padded_json(self.note)
+        except (TypeError, ValueError) as error:
+            raise LogError("the note cannot be written as JSON", detail=f"{error}.") from error
         if sum(part.count for part in self.parts) > MOST_RECORDS:
             raise LogError(f"one append holds at most {MOST_RECORDS:,} records", hint="Append in several steps.")
 
 
 def parts_of(columns: Columns, *, partition: int | None, turn: int) -> list[Part]:
     topic = columns.topic
-    if partition is not None and not 0 <= partition < topic.partitions:
-        raise LogError(
-            f'topic "{topic.name}" has no partition {partition}',
-            detail=f"Its partitions are 0 to {topic.partitions - 1}.",
-        )
+    if partition is not None:
+        check_partition(topic, partition)
     return [_part(topic, each, batch, columns.extras) for each, batch in split(columns, partition=partition, turn=turn)]
 
 

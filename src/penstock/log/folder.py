@@ -5,13 +5,14 @@ import json
 import os
 import uuid
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 from penstock.errors import DamagedLog, LogError
 from penstock.log.catalog import Catalog
 from penstock.log.disk import Disk
 from penstock.log.journal import Journal
-from penstock.log.mark import Mark
+from penstock.log.mark import Mark, read_mark
 from penstock.log.recovery import begin_stretch, write_mark
 from penstock.log.stretch import FORMAT, read_prelude
 
@@ -38,33 +39,44 @@ def _make(folder: Path, disk: Disk, clock: Callable[[], int]) -> None:
     if not (folder / "identity.json").exists():
         found = {"format": FORMAT, "identity": str(uuid.uuid4()), "created_at": clock()}
         disk.write_whole(folder / "identity.json", json.dumps(found).encode())
-        disk.sync_folder(folder.parent)
     journal = Journal(folder)
-    if journal.sealed() and not journal.unsealed():
+    if journal.unsealed():
+        return
+    mark = read_mark(folder / "committed")
+    if journal.sealed() or (mark and mark.next_frame > 0):
         raise DamagedLog(f'the open stretch of the log at "{folder}" is missing', hint="Restore journal/ from a copy.")
-    if not journal.unsealed():
-        end = begin_stretch(folder, _identity(folder), Catalog(), disk)
-        write_mark(folder, disk, Mark(0, end, 0))
-        disk.sync_folder(folder)
+    disk.sync_folder(folder.parent)
+    for parent in folder.absolute().parents:  # any of them may be as new as the log, or not ours to sync
+        with suppress(OSError):
+            disk.sync_folder(parent)
+    end = begin_stretch(folder, _identity(folder), Catalog(), disk)
+    write_mark(folder, disk, Mark(0, end, 0))
+    disk.sync_folder(folder)
 
 
 def _identity(folder: Path) -> str:
+    """As the preludes have it, whose checksums hold; as identity.json does where there is none."""
+    for preludes in ("journal/[0-9]*.journal", "sealed/[0-9]*/headers.journal"):
+        for path in sorted(folder.glob(preludes)):
+            if identity := _identity_in_prelude(path):
+                return identity
     try:
         found = json.loads((folder / "identity.json").read_text())
         version, identity = found["format"], str(found["identity"])
-    except (ValueError, KeyError):
-        version, identity = FORMAT, _identity_in_preludes(folder)
+    except (ValueError, KeyError, TypeError) as error:
+        raise DamagedLog(f'"{folder / "identity.json"}" cannot be read', hint="Restore it from a copy.") from error
     if version != FORMAT:
         raise LogError(f'the log at "{folder}" has format {version}', detail=f"This version reads format {FORMAT}.")
     return identity
 
 
-def _identity_in_preludes(folder: Path) -> str:
-    for path in sorted((folder / "journal").glob("[0-9]*.journal")):
+def _identity_in_prelude(path: Path) -> str | None:
+    try:
         file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-        try:
-            if found := read_prelude(file):
-                return str(found[0]["identity"])
-        finally:
-            os.close(file)
-    raise DamagedLog(f'"{folder / "identity.json"}" cannot be read', hint="Restore it from a copy.")
+    except FileNotFoundError:  # it is being sealed
+        return None
+    try:
+        found = read_prelude(file)
+        return str(found[0]["identity"]) if found else None
+    finally:
+        os.close(file)

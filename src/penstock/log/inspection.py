@@ -9,8 +9,10 @@ import pyarrow as pa
 from penstock.errors import DamagedLog
 from penstock.log.blocks import block_batches, sealed_batches
 from penstock.log.columns import block_schema
+from penstock.log.frame import Found
 from penstock.log.journal import Journal, Stretch
 from penstock.log.sealed import STAMPS
+from penstock.log.stretch import read_back, read_front
 
 
 @dataclass(frozen=True)
@@ -28,9 +30,20 @@ def findings(journal: Journal) -> Iterator[Finding]:
         stretch = journal.stretch(first)
         problems = [f"bytes {gap.start} to {gap.end - 1} hold no readable frame" for gap in stretch.gaps]
         if not stretch.prelude:
-            problems.append("the prelude cannot be read; it was made up from the stretches before")
+            problems.append("the prelude cannot be read")
+        problems += [f"frame {found.header.frame}: one of its headers is damaged" for found in _half_headed(stretch)]
         records = _sealed(journal, stretch, problems) if stretch.sealed else _open(journal, stretch, problems)
         yield Finding(stretch.path, len(stretch.frames), records, tuple(problems))
+
+
+def _half_headed(stretch: Stretch) -> list[Found]:
+    """The frames that only one of their two headers tells of."""
+    file = stretch.file
+    return [
+        found
+        for found in stretch.frames
+        if not (read_front(file, found.start, found.end) and read_back(file, found.start, found.end))
+    ]
 
 
 def _open(journal: Journal, stretch: Stretch, problems: list[str]) -> int:
@@ -38,13 +51,12 @@ def _open(journal: Journal, stretch: Stretch, problems: list[str]) -> int:
     topics = journal.catalog_after(stretch.first).topics
     for found in stretch.frames:
         for block in found.header.blocks:
+            if block.topic not in topics:
+                problems.append(f'frame {found.header.frame}: topic "{block.topic}" is unknown')
+                continue
             try:
-                batches = (
-                    block_batches(journal, stretch, found, block, topics[block.topic])
-                    if block.topic in topics
-                    else iter(())
-                )
-                records += sum(len(batch) for _, _, batch in batches)
+                for _, _, batch in block_batches(journal, stretch, found, block, topics[block.topic]):
+                    records += len(batch)
             except DamagedLog as error:
                 problems.append(error.primary)
     return records
@@ -53,13 +65,12 @@ def _open(journal: Journal, stretch: Stretch, problems: list[str]) -> int:
 def _sealed(journal: Journal, stretch: Stretch, problems: list[str]) -> int:
     records = 0
     topics = journal.catalog_after(stretch.first).topics
-    for found in stretch.prelude["files"]:
-        topic = topics[found["topic"]]
-        schema = pa.schema([*STAMPS, *block_schema(topic.schemas[found["schema"]], tuple(found["extras"]))])
-        try:
-            records += sum(
-                map(len, sealed_batches(stretch, found, schema, found["base"], found["base"] + found["count"]))
-            )
-        except (DamagedLog, FileNotFoundError) as error:
-            problems.append(error.primary if isinstance(error, DamagedLog) else f'"{found["name"]}" is missing')
+    for found in stretch.prelude.get("files", ()):
+        columns = block_schema(topics[found["topic"]].schemas[found["schema"]], tuple(found["extras"]))
+        schema = pa.schema([*STAMPS, *columns])
+        for _, batch in sealed_batches(stretch, found, schema, found["base"], found["base"] + found["count"]):
+            if isinstance(batch, DamagedLog):
+                problems.append(batch.primary)
+            else:
+                records += len(batch)
     return records

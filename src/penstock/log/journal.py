@@ -17,7 +17,7 @@ from penstock.errors import DamagedLog
 from penstock.log.catalog import Catalog, restored
 from penstock.log.frame import Found, Header
 from penstock.log.mark import Mark, read_mark
-from penstock.log.stretch import Gap, next_front, read_prelude, scan
+from penstock.log.stretch import Gap, next_front, read_front, read_prelude, scan
 
 KEPT = 8
 """Stretches whose headers stay in memory."""
@@ -51,7 +51,8 @@ class Stretch:
         return self.frames[at:]
 
     def read_on(self, end: int) -> None:
-        for each in scan(self.file, self.seen, end) if end > self.seen else ():
+        after = self.frames[-1].header.frame if self.frames else self.first - 1
+        for each in scan(self.file, self.seen, end, after=after):
             if isinstance(each, Gap):
                 self.gaps.append(each)
             else:
@@ -85,6 +86,10 @@ class Journal:
     def sealed(self) -> list[int]:
         return sorted(int(path.name) for path in (self.folder / "sealed").glob("[0-9]*"))
 
+    def has(self, first: int) -> bool:
+        """Whether there is a stretch that begins with this frame."""
+        return any(path.exists() for path in self._paths(first))
+
     def forget(self) -> None:
         """Drops what was read of the files: recovery has changed them."""
         with self._lock:
@@ -105,9 +110,13 @@ class Journal:
             stretch.read_on(mark.end if first == mark.stretch else size)
             return stretch
 
+    def _paths(self, first: int) -> tuple[Path, Path]:
+        """Where the stretch is if it is sealed, and if it is not."""
+        name = f"{first:020}"
+        return self.folder / "sealed" / name / "headers.journal", self.folder / "journal" / f"{name}.journal"
+
     def _opened(self, first: int) -> Stretch:
-        sealed = self.folder / "sealed" / f"{first:020}" / "headers.journal"
-        open_ = self.folder / "journal" / f"{first:020}.journal"
+        sealed, open_ = self._paths(first)
         for path in (sealed, open_, sealed):  # sealing may come between the first look and the second
             key = (first, path is sealed)
             if key in self._open:
@@ -130,15 +139,18 @@ class Journal:
         found = read_prelude(file)
         if found:
             return Stretch(first, path, sealed, file, found[0], found[1])
-        if sealed:
-            os.close(file)
-            raise DamagedLog(f'the prelude of "{path}" is damaged', hint="Restore the file from a copy.")
-        # What the prelude said follows from the stretches before; the frames after it are found by their marks.
-        return Stretch(first, path, sealed, file, {}, next_front(file, 24, os.fstat(file).st_size))
+        # What the prelude said follows from the stretches before; the frames after it are found by their marks. Which
+        # files a sealed stretch has is said nowhere else: their records are missing, and whoever reads says so.
+        size = os.fstat(file).st_size
+        start = next_front(file, 24, size, after=first - 1)
+        frame = read_front(file, start, size)
+        lost = [] if start == size or (frame and frame.header.frame == first) else [Gap(24, start)]
+        return Stretch(first, path, sealed, file, {}, start, gaps=lost)
 
     def catalog_before(self, first: int) -> Catalog:
         """The catalog as it stood before the stretch."""
-        stretch = self._opened(first)
+        with self._lock:
+            stretch = self._opened(first)
         if stretch.prelude:
             return restored(stretch.prelude)
         earlier = [each for each in self.firsts() if each < first]

@@ -33,7 +33,7 @@ from penstock.log.records import Appended, Condition, Entry, instant, micros
 from penstock.log.recovery import SetAside, reports
 from penstock.log.sealing import Sealing
 from penstock.log.staging import staged_part
-from penstock.log.topic import RAW, Topic, grown, same_declaration, schema_json, topic_json
+from penstock.log.topic import RAW, Topic, check_partition, grown, same_declaration, schema_json, topic_json
 from penstock.log.writer import Limits, Writer
 from penstock.schema import Schema, parse_schema
 
@@ -62,12 +62,13 @@ class Description:
 class Log:
     """An open log. `Log.open` makes it; use it in a `with`, or call `close`."""
 
-    def __init__(self, journal: Journal, writer: Writer, sealing: Sealing, identity: str) -> None:
+    def __init__(self, journal: Journal, writer: Writer, sealing: Sealing, disk: Disk, identity: str) -> None:
         self.folder = journal.folder
         self.identity = identity
         self._journal = journal
         self._writer = writer
         self._sealing = sealing
+        self._disk = disk
         self._turn = 0
 
     @staticmethod
@@ -87,7 +88,7 @@ class Log:
         writer = Writer(journal, identity, disk=disk, clock=clock, limits=limits or Limits())
         if not writer.settle(wait=False) and read_mark(folder / "committed") is None:
             writer.settle(wait=True)
-        return Log(journal, writer, Sealing(journal, disk), identity)
+        return Log(journal, writer, Sealing(journal, disk), disk, identity)
 
     def close(self) -> None:
         self._sealing.close()
@@ -137,22 +138,21 @@ class Log:
         return self.topic(name)
 
     def topics(self) -> list[Topic]:
-        return sorted(self._writer.catalog().topics.values(), key=lambda topic: topic.name)
+        return self._writer.ask(lambda catalog: sorted(catalog.topics.values(), key=lambda topic: topic.name))
 
     def topic(self, name: str) -> Topic:
-        return self._writer.catalog().topic(name)
+        return self._writer.ask(lambda catalog: catalog.topic(name))
 
     def describe(self, name: str) -> Description:
-        catalog = self._writer.catalog()
-        topic, at = catalog.topic(name), catalog.partitions[name]
-        states = [PartitionState(p, at.ends[p], _instant(at.tops[p])) for p in range(topic.partitions)]
-        return Description(topic, tuple(states))
+        return self._writer.ask(lambda catalog: _description(catalog, name))
 
     def ends(self, name: str) -> tuple[int, ...]:
         """The next offset of each partition."""
-        catalog = self._writer.catalog()
-        catalog.topic(name)
-        return tuple(catalog.ends(name))
+        return self._topic_and_ends(name)[1]
+
+    def _topic_and_ends(self, name: str) -> tuple[Topic, tuple[int, ...]]:
+        """Both as of one moment: the topic then has every schema version that records before the ends have."""
+        return self._writer.ask(lambda catalog: (catalog.topic(name), tuple(catalog.ends(name))))
 
     # Appending
 
@@ -210,8 +210,10 @@ class Log:
         """Commits Arrow files, written before to `staging_path`, as records of topics and partitions, in one
         transaction.
         """
+        if self._has(producer, sequence):  # the files may be gone: what was in them is sealed
+            return self._commit(Draft((), producer, sequence))
         parts = [
-            staged_part(self.folder / "staged", self.topic(topic), partition, path)
+            staged_part(self.folder / "staged", self.topic(topic), partition, path, self._disk)
             for (topic, partition), paths in files.items()
             for path in paths
         ]
@@ -236,7 +238,11 @@ class Log:
         return raised[-1]
 
     def epoch(self, name: str) -> int:
-        return self._writer.catalog().epochs.get(name, 0)
+        return self._writer.ask(lambda catalog: catalog.epochs.get(name, 0))
+
+    def _has(self, producer: str | None, sequence: int | None) -> bool:
+        last = self._writer.ask(lambda catalog: catalog.producers.get(producer or ""))
+        return last is not None and sequence is not None and sequence <= last[0]
 
     def _next_turn(self) -> int:
         self._turn += 1
@@ -311,17 +317,16 @@ class Log:
             starts = tuple(map(max, starts, wanted.ends))
 
     def _chosen(self, topic: Topic, partition: int | None, ends: tuple[int, ...]) -> tuple[int, ...]:
-        if partition is not None and not 0 <= partition < topic.partitions:
-            raise LogError(f'topic "{topic.name}" has no partition {partition}', detail=f"It has {topic.partitions}.")
+        if partition is not None:
+            check_partition(topic, partition)
         return tuple(end if partition in (None, p) else 0 for p, end in enumerate(ends))
 
     def _range(self, name: str, partition: int | None, start: Start = 0, end: Start | None = None) -> Range:
-        catalog = self._writer.catalog()
-        topic = catalog.topic(name)
-        ends = self._chosen(topic, partition, tuple(catalog.ends(name)))
-        starts = offsets_at(self._journal, catalog, topic, start, partition)
+        topic, now = self._topic_and_ends(name)
+        ends = self._chosen(topic, partition, now)
+        starts = offsets_at(self._journal, topic, now, start, partition)
         if end is not None:
-            ends = tuple(map(min, ends, offsets_at(self._journal, catalog, topic, end, partition)))
+            ends = tuple(map(min, ends, offsets_at(self._journal, topic, now, end, partition)))
         return Range(topic, tuple(starts), ends, tuple(full_schema(topic).names))
 
     # Frames and files
@@ -337,6 +342,11 @@ class Log:
     def find(self, producer: str, sequence: int) -> Header | None:
         """The frame that a producer appended under a sequence."""
         return self._journal.find(producer, sequence)
+
+    def last(self, producer: str) -> Header | None:
+        """The newest frame of a producer."""
+        last = self._writer.ask(lambda catalog: catalog.producers.get(producer))
+        return None if last is None else self._journal.header(last[1])
 
     def seal(self) -> int:
         """Closes the open stretch and seals all closed ones now; how many could not be sealed because they are
@@ -366,6 +376,12 @@ def _known(topic: Topic, columns: Sequence[str] | None) -> tuple[str, ...]:
         if column not in full:
             topic.schema.column(column)  # raises, naming the column
     return tuple(full if columns is None else columns)
+
+
+def _description(catalog: Catalog, name: str) -> Description:
+    topic, at = catalog.topic(name), catalog.partitions[name]
+    states = [PartitionState(p, at.ends[p], _instant(at.tops[p])) for p in range(topic.partitions)]
+    return Description(topic, tuple(states))
 
 
 def _creation(catalog: Catalog, topic: Topic) -> Sequence[Mapping[str, Any]]:

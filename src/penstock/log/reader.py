@@ -8,15 +8,15 @@ have yet are NULL.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
 from penstock.errors import DamagedLog, LogError
 from penstock.log.blocks import block_batches, conformed, damaged, sealed_batches
-from penstock.log.catalog import Catalog
 from penstock.log.columns import EXTRAS, block_schema
-from penstock.log.frame import INDEX_BITS, Found
+from penstock.log.frame import INDEX_BITS
 from penstock.log.journal import Journal, Stretch
 from penstock.log.records import Place, micros
 from penstock.log.sealed import STAMPS, stamped
@@ -42,8 +42,37 @@ class Range:
     def partitions(self) -> list[int]:
         return [p for p in range(len(self.ends)) if self.starts[p] < self.ends[p]]
 
+
+class Progress:
+    """How far each partition of a range has been read. What should have come and did not is damage, and told."""
+
+    def __init__(self, wanted: Range) -> None:
+        self.wanted = wanted
+        self.next = list(wanted.starts)
+
     def wants(self, partition: int, start: int, end: int) -> bool:
-        return start < self.ends[partition] and end > self.starts[partition]
+        return start < self.wanted.ends[partition] and end > self.next[partition]
+
+    def reach(self, partition: int, offset: int, *, after: Path) -> None:
+        """Reading goes on at `offset`; every wanted record before it must have come."""
+        missing, until = self.next[partition], min(offset, self.wanted.ends[partition])
+        if missing < until and not self.wanted.skip_damage:
+            why = f"{after}: the frames that held them cannot be read"
+            raise damaged(self.wanted.topic.name, partition, missing, until, why=why)
+        self.next[partition] = max(missing, until)
+
+    def pass_by(self, error: DamagedLog) -> None:
+        if not self.wanted.skip_damage:
+            raise error
+
+    def taken(self, partition: int, base: int, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """The wanted rows of a batch whose first offset is `base`, with their partition."""
+        start = max(0, self.next[partition] - base)
+        end = max(start, min(len(batch), self.wanted.ends[partition] - base))
+        self.next[partition] = max(self.next[partition], base + end)
+        column = pa.repeat(pa.scalar(partition, pa.int32()), end - start)
+        rows = batch.slice(start, end - start)
+        return pa.RecordBatch.from_arrays([column, *rows.columns], names=["_partition", *rows.schema.names])
 
 
 def full_schema(topic: Topic) -> pa.Schema:
@@ -52,12 +81,14 @@ def full_schema(topic: Topic) -> pa.Schema:
     return pa.schema([pa.field("_partition", pa.int32()), *STAMPS, *plain])
 
 
-def offsets_at(journal: Journal, catalog: Catalog, topic: Topic, start: Start, partition: int | None) -> list[int]:
-    """The offset of each partition at which reading from `start` begins."""
+def offsets_at(
+    journal: Journal, topic: Topic, ends: Sequence[int], start: Start, partition: int | None
+) -> Sequence[int]:
+    """The offset of each partition at which reading from `start` begins; `ends` where nothing lies after it yet."""
     if isinstance(start, datetime):
-        return offsets_at_place(journal, catalog, topic, Place(frame_at_time(journal, micros(start))))
+        return offsets_at_place(journal, topic, ends, Place(frame_at_time(journal, micros(start))))
     if isinstance(start, Place):
-        return offsets_at_place(journal, catalog, topic, start)
+        return offsets_at_place(journal, topic, ends, start)
     if start < 0:
         raise LogError(f"{start} is not an offset", hint="Offsets begin at 0.")
     if partition is None and topic.partitions > 1 and start > 0:
@@ -83,7 +114,7 @@ def frame_at_time(journal: Journal, at: int) -> int:
     return journal.mark().next_frame
 
 
-def offsets_at_place(journal: Journal, catalog: Catalog, topic: Topic, place: Place) -> list[int]:
+def offsets_at_place(journal: Journal, topic: Topic, ends: Sequence[int], place: Place) -> Sequence[int]:
     offsets: dict[int, int] = {}
     first = journal.stretch_of(place.frame)
     for each in [f for f in journal.firsts() if first is None or f >= first]:
@@ -94,7 +125,6 @@ def offsets_at_place(journal: Journal, catalog: Catalog, topic: Topic, place: Pl
                     offsets[block.partition] = block.base + max(0, past)
         if len(offsets) == topic.partitions:
             break
-    ends = catalog.ends(topic.name)
     return [offsets.get(p, ends[p]) for p in range(topic.partitions)]
 
 
@@ -103,18 +133,27 @@ def batches(journal: Journal, wanted: Range) -> Iterator[pa.RecordBatch]:
     full = full_schema(wanted.topic)
     schema = pa.schema([full.field(name) for name in wanted.columns])
     for batch in _all_batches(journal, wanted):
-        yield conformed(batch, schema)
+        if batch.num_rows:
+            yield conformed(batch, schema)
 
 
 def _all_batches(journal: Journal, wanted: Range) -> Iterator[pa.RecordBatch]:
     if not wanted.partitions:
         return
+    progress = Progress(wanted)
     firsts = journal.firsts()
+    before = journal.folder
     for first in firsts[_start_stretch(journal, firsts, wanted) :]:
-        ends = journal.catalog_before(first).ends(wanted.topic.name)
-        if ends and all(ends[p] >= wanted.ends[p] for p in wanted.partitions):
+        for partition, end in enumerate(journal.catalog_before(first).ends(wanted.topic.name)):
+            progress.reach(partition, end, after=before)
+        if all(progress.next[p] >= wanted.ends[p] for p in wanted.partitions):
             return
-        yield from _stretch_batches(journal, first, wanted)
+        stretch = journal.stretch(first)
+        before = stretch.path
+        rows = _sealed_stretch if stretch.sealed else _open_stretch
+        yield from rows(journal, stretch, progress)
+    for partition in wanted.partitions:
+        progress.reach(partition, wanted.ends[partition], after=before)
 
 
 def _start_stretch(journal: Journal, firsts: Sequence[int], wanted: Range) -> int:
@@ -128,83 +167,47 @@ def _start_stretch(journal: Journal, firsts: Sequence[int], wanted: Range) -> in
     return max(0, low - 1)
 
 
-def _stretch_batches(journal: Journal, first: int, wanted: Range) -> Iterator[pa.RecordBatch]:
-    stretch = journal.stretch(first)
-    try:
-        rows = _sealed_stretch(stretch, wanted) if stretch.sealed else _open_stretch(journal, stretch, wanted)
-        yield from rows
-    except FileNotFoundError:  # a staged file: the stretch was sealed while it was being read
-        again = journal.stretch(first)
-        if not again.sealed or stretch.sealed:
-            raise
-        yield from _sealed_stretch(again, wanted)
-
-
-def _open_stretch(journal: Journal, stretch: Stretch, wanted: Range) -> Iterator[pa.RecordBatch]:
+def _open_stretch(journal: Journal, stretch: Stretch, progress: Progress) -> Iterator[pa.RecordBatch]:
+    topic = progress.wanted.topic
     for found in list(stretch.frames):
         for block in found.header.blocks:
-            if block.topic == wanted.topic.name and wanted.wants(block.partition, block.base, block.end):
-                try:
-                    for base, index, batch in block_batches(journal, stretch, found, block, wanted.topic):
-                        yield from _cut(batch, base, index, found, block.partition, wanted)
-                except DamagedLog:
-                    if not wanted.skip_damage:
-                        raise
-    if stretch.gaps and not wanted.skip_damage:
-        _check_gaps(stretch, wanted)
+            if block.topic != topic.name or not progress.wants(block.partition, block.base, block.end):
+                continue
+            progress.reach(block.partition, block.base, after=stretch.path)
+            try:
+                for base, index, batch in block_batches(journal, stretch, found, block, topic):
+                    yield progress.taken(block.partition, base, stamped(batch, base, found, index))
+            except DamagedLog as error:
+                again = journal.stretch(stretch.first)
+                if again.sealed:  # meanwhile, and with it a staged file has gone
+                    yield from _sealed_stretch(journal, again, progress)
+                    return
+                progress.pass_by(error)
 
 
-def _cut(
-    batch: pa.RecordBatch, base: int, index: int, found: Found, partition: int, wanted: Range
-) -> Iterator[pa.RecordBatch]:
-    start = max(0, wanted.starts[partition] - base)
-    end = min(len(batch), wanted.ends[partition] - base)
-    if start < end:
-        yield _partitioned(stamped(batch, base, found, index).slice(start, end - start), partition)
-
-
-def _check_gaps(stretch: Stretch, wanted: Range) -> None:
-    """Bytes between frames cannot be read: the offsets that are missing because of them are named."""
-    ends: dict[int, int] = {}
-    for found in stretch.frames:
-        for block in found.header.blocks:
-            if block.topic == wanted.topic.name:
-                missing = ends.get(block.partition, block.base)
-                if missing < block.base and wanted.wants(block.partition, missing, block.base):
-                    raise damaged(block.topic, block.partition, missing, block.base, where=str(stretch.path))
-                ends[block.partition] = block.end
-
-
-def _sealed_stretch(stretch: Stretch, wanted: Range) -> Iterator[pa.RecordBatch]:
-    members = [
-        _sealed_file(stretch, found, wanted)
-        for found in stretch.prelude["files"]
-        if found["topic"] == wanted.topic.name
-    ]
-    if len(members) < 2:
-        for member in members:
-            yield from member
+def _sealed_stretch(journal: Journal, stretch: Stretch, progress: Progress) -> Iterator[pa.RecordBatch]:
+    name = progress.wanted.topic.name
+    files = [found for found in stretch.prelude.get("files", ()) if found["topic"] == name]
+    rows = (batch for found in files for batch in _sealed_file(journal, stretch, found, progress))
+    if len(files) < 2:
+        yield from rows
         return
-    held = [batch for member in members for batch in member]
-    if held:
-        full = full_schema(wanted.topic)
-        table = pa.Table.from_batches([conformed(batch, full) for batch in held], full)
-        yield from table.sort_by("_place").combine_chunks().to_batches()
+    full = full_schema(progress.wanted.topic)
+    table = pa.Table.from_batches([conformed(batch, full) for batch in rows], full)
+    yield from table.sort_by("_place").combine_chunks().to_batches()
 
 
-def _sealed_file(stretch: Stretch, found: dict[str, Any], wanted: Range) -> Iterator[pa.RecordBatch]:
-    partition = found["partition"]
-    columns = block_schema(wanted.topic.schemas[found["schema"]], tuple(found["extras"]))
-    schema = pa.schema([*STAMPS, *columns])
-    rows = sealed_batches(stretch, found, schema, wanted.starts[partition], wanted.ends[partition])
-    try:
-        for batch in rows:
-            yield _partitioned(batch, partition)
-    except DamagedLog:
-        if not wanted.skip_damage:
-            raise
-
-
-def _partitioned(batch: pa.RecordBatch, partition: int) -> pa.RecordBatch:
-    column = pa.repeat(pa.scalar(partition, pa.int32()), len(batch))
-    return pa.RecordBatch.from_arrays([column, *batch.columns], names=["_partition", *batch.schema.names])
+def _sealed_file(
+    journal: Journal, stretch: Stretch, found: dict[str, Any], progress: Progress
+) -> Iterator[pa.RecordBatch]:
+    partition, wanted = found["partition"], progress.wanted
+    topic = wanted.topic
+    if found["schema"] >= len(topic.schemas):  # columns that were added after reading began
+        topic = journal.catalog_after(stretch.first).topic(topic.name)
+    schema = pa.schema([*STAMPS, *block_schema(topic.schemas[found["schema"]], tuple(found["extras"]))])
+    for base, batch in sealed_batches(stretch, found, schema, progress.next[partition], wanted.ends[partition]):
+        if isinstance(batch, DamagedLog):
+            progress.pass_by(batch)
+        else:
+            progress.reach(partition, base, after=stretch.path)
+            yield progress.taken(partition, base, batch)

@@ -9,8 +9,8 @@ import json
 import os
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
+from penstock.errors import DamagedLog
 from penstock.log.catalog import Catalog, snapshot
 from penstock.log.disk import Disk
 from penstock.log.frame import Found
@@ -85,14 +85,16 @@ def write_mark(folder: Path, disk: Disk, mark: Mark) -> None:
 def _settled(folder: Path, disk: Disk, file: int, last: int, mark: Mark | None) -> Mark:
     size = os.fstat(file).st_size
     prelude = read_prelude(file)
-    start = prelude[1] if prelude else next_front(file, 24, size)
+    start = prelude[1] if prelude else next_front(file, 24, size, after=last - 1)
     known = mark.end if mark and mark.stretch == last and mark.end <= size else start
     end, next_frame = _whole_end(file, start=start, known=known, size=size, first=last)
     if not prelude and next_frame == last:
         end = 0
-    promised = mark.next_frame if mark and mark.stretch == last and mark.end > end else next_frame
-    if end < size or promised > next_frame:
-        _set_aside(folder, disk, file, _report(file, last, end, next_frame, mark=mark, promised=promised))
+    promised = max(next_frame, mark.next_frame) if mark and mark.stretch == last else next_frame
+    committed = mark is not None and mark.stretch == last and mark.end > end
+    if end < size or committed:
+        frame, lost = (next_frame, (next_frame, promised)) if committed else (promised, None)
+        _set_aside(folder, disk, file, _report(file, last, end, frame, lost=lost))
     disk.sync(file)
     return Mark(last, end, promised)
 
@@ -101,7 +103,7 @@ def _whole_end(file: int, *, start: int, known: int, size: int, first: int) -> t
     """Where the last whole frame ends, and the number after it. Blocks below `known` need no check."""
     end, next_frame = start, first
     doubtful: Found | Gap | None = None
-    for each in scan(file, start, size):
+    for each in scan(file, start, size, after=first - 1):
         if isinstance(each, Gap) or (each.end > known and not is_whole(file, each)):
             doubtful = each
             continue
@@ -113,19 +115,19 @@ def _whole_end(file: int, *, start: int, known: int, size: int, first: int) -> t
     return end, next_frame
 
 
-def _report(file: int, stretch: int, end: int, next_frame: int, *, mark: Mark | None, promised: int) -> SetAside:
+def _report(file: int, stretch: int, end: int, frame: int, *, lost: tuple[int, int] | None) -> SetAside:
     size = os.fstat(file).st_size
-    headers = [each.header for each in scan(file, end, size) if isinstance(each, Found)]
-    spans = tuple(Span(b.topic, b.partition, b.base, b.count) for header in headers for b in header.blocks)
-    committed = mark is not None and mark.stretch == stretch and mark.end > end
+    found = scan(file, end, size, after=frame - 1)
+    headers = [each.header if isinstance(each, Found) else each.torn for each in found]
+    blocks = [block for header in headers if header for block in header.blocks]
     return SetAside(
         stretch=stretch,
         byte=end,
         length=max(0, size - end),
-        frame=next_frame,
-        spans=spans,
-        committed=committed,
-        lost=(next_frame, promised) if promised > next_frame else None,
+        frame=frame,
+        spans=tuple(Span(block.topic, block.partition, block.base, block.count) for block in blocks),
+        committed=lost is not None,
+        lost=lost,
     )
 
 
@@ -142,11 +144,14 @@ def _set_aside(folder: Path, disk: Disk, file: int, report: SetAside) -> None:
 
 def reports(journal: Journal) -> list[SetAside]:
     """What has been set aside since the log was made."""
-    found = sorted((journal.folder / "aside").glob("*.json"))
-    return [_parsed(json.loads(path.read_text())) for path in found]
+    return [_report_in(path) for path in sorted((journal.folder / "aside").glob("*.json"))]
 
 
-def _parsed(found: dict[str, Any]) -> SetAside:
-    spans = tuple(Span(**span) for span in found.pop("spans"))
-    lost = found.pop("lost")
-    return SetAside(**found, spans=spans, lost=tuple(lost) if lost else None)
+def _report_in(path: Path) -> SetAside:
+    try:
+        found = json.loads(path.read_text())
+        spans = tuple(Span(**span) for span in found.pop("spans"))
+        lost = found.pop("lost")
+        return SetAside(**found, spans=spans, lost=tuple(lost) if lost else None)
+    except (ValueError, LookupError, TypeError) as error:
+        raise DamagedLog(f'the report "{path}" cannot be read', hint="The bytes are in the file beside it.") from error

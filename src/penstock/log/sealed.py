@@ -8,7 +8,6 @@ left in the journal, where the damage can be seen.
 
 import os
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ from zlib import crc32
 import numpy as np
 import pyarrow as pa
 
+from penstock.errors import DamagedLog
 from penstock.log.blocks import block_batches, conformed
 from penstock.log.columns import EXTRAS, block_schema
 from penstock.log.disk import Disk
@@ -40,9 +40,10 @@ class Member:
 def seal(journal: Journal, first: int, disk: Disk) -> bool:
     """Seals one closed stretch; False if damage in it forbids that."""
     stretch = journal.stretch(first)
-    if stretch.sealed:
-        disk.remove(journal.folder / "journal" / f"{first:020}.journal")
-        return True
+    if stretch.sealed:  # an earlier run was killed before it had cleared away
+        if stretch.prelude:
+            _clear_away(journal, stretch, disk)
+        return bool(stretch.prelude)
     if stretch.gaps or not stretch.prelude or not _unharmed(journal, stretch):
         return False
     unfinished = journal.folder / "sealed" / f".{first:020}.new"
@@ -57,27 +58,20 @@ def seal(journal: Journal, first: int, disk: Disk) -> bool:
     disk.sync_folder(unfinished)
     disk.rename(unfinished, unfinished.with_name(f"{first:020}"))
     disk.sync_folder(unfinished.parent)
-    disk.remove(stretch.path)
-    _remove_staged(journal, stretch, disk)
+    _clear_away(journal, stretch, disk)
     return True
 
 
 def _unharmed(journal: Journal, stretch: Stretch) -> bool:
-    known = set(journal.catalog_after(stretch.first).topics)
-    with suppress(FileNotFoundError):
+    topics = journal.catalog_after(stretch.first).topics
+    try:
         for found in stretch.frames:
             for block in found.header.blocks:
-                if block.topic not in known or not _readable(journal, stretch, found, block):
-                    return False
-        return True
-    return False
-
-
-def _readable(journal: Journal, stretch: Stretch, found: Found, block: Block) -> bool:
-    if block.file is None:
-        data = os.pread(stretch.file, block.bytes, found.body + block.start)
-        return crc32(data) == block.crc
-    return (journal.folder / "staged" / block.file).exists()
+                for _ in block_batches(journal, stretch, found, block, topics[block.topic]):
+                    pass
+    except (DamagedLog, KeyError):  # or a topic whose creation is damaged
+        return False
+    return True
 
 
 def _members(stretch: Stretch) -> dict[tuple[str, int], list[Member]]:
@@ -173,8 +167,11 @@ def _write_headers(stretch: Stretch, path: Path, files: list[dict[str, Any]], di
     disk.write_whole(path, b"".join(pieces))
 
 
-def _remove_staged(journal: Journal, stretch: Stretch, disk: Disk) -> None:
+def _clear_away(journal: Journal, stretch: Stretch, disk: Disk) -> None:
+    """Removes what the sealed folder stands for. The journal file goes last: while it is there, a run killed here is
+    finished by the next one."""
     for found in stretch.frames:
         for block in found.header.blocks:
             if block.file is not None:
                 disk.remove(journal.folder / "staged" / block.file)
+    disk.remove(journal.folder / "journal" / f"{stretch.first:020}.journal")

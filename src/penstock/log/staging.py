@@ -12,20 +12,22 @@ import pyarrow as pa
 from penstock.errors import LogError, SchemaError
 from penstock.log.blocks import file_crc
 from penstock.log.columns import EXTRAS, Columns, block_schema, check_nulls
+from penstock.log.disk import Disk
 from penstock.log.draft import Part, time_range
-from penstock.log.topic import Topic
+from penstock.log.topic import Topic, check_partition
 
 
-def staged_part(folder: Path, topic: Topic, partition: int, path: Path) -> Part:
+def staged_part(folder: Path, topic: Topic, partition: int, path: Path, disk: Disk) -> Part:
     """What a frame says of a staged file: read once, checked against the topic, synced."""
     if path.parent.resolve() != folder.resolve():
         raise LogError(
             f'"{path}" is not a staged file of this log', hint="Write it to the path that staging_path gives."
         )
-    if not 0 <= partition < topic.partitions:
-        raise LogError(f'topic "{topic.name}" has no partition {partition}', detail=f"It has {topic.partitions}.")
+    check_partition(topic, partition)
+    if not path.exists():
+        raise LogError(f'there is no staged file "{path.name}"', hint="Write it before it is appended.")
     count, times, extras = _looked_through(topic, path)
-    _sync(path)
+    _sync(path, disk)
     return Part(
         topic=topic.name,
         partition=partition,
@@ -53,6 +55,7 @@ def _looked_through(topic: Topic, path: Path) -> tuple[int, tuple[int, int] | No
             )
         for at in range(reader.num_record_batches):
             batch = reader.get_batch(at)
+            _check_marks(topic, path, batch)
             check_nulls(Columns(topic, batch))
             found = time_range(topic, batch)
             times = (
@@ -66,6 +69,13 @@ def _looked_through(topic: Topic, path: Path) -> tuple[int, tuple[int, int] | No
     return count, times, extras
 
 
+def _check_marks(topic: Topic, path: Path, batch: pa.RecordBatch) -> None:
+    if "_deleted" in batch.schema.names and batch.column("_deleted").null_count:
+        raise SchemaError(
+            f'"_deleted" is NULL in the file "{path.name}" for topic "{topic.name}"', hint="Write true or false."
+        )
+
+
 def _opened(path: Path, source: pa.NativeFile) -> pa.RecordBatchFileReader:
     try:
         return pa.ipc.open_file(source)
@@ -77,10 +87,10 @@ def _fields(schema: pa.Schema) -> str:
     return ", ".join(f"{field.name} {field.type}" for field in schema)
 
 
-def _sync(path: Path) -> None:
-    for each, how in ((path, os.fdatasync), (path.parent, os.fsync)):
-        file = os.open(each, os.O_RDONLY | os.O_CLOEXEC)
-        try:
-            how(file)
-        finally:
-            os.close(file)
+def _sync(path: Path, disk: Disk) -> None:
+    file = disk.open(path)
+    try:
+        disk.sync(file)
+    finally:
+        os.close(file)
+    disk.sync_folder(path.parent)

@@ -13,7 +13,19 @@ from dataclasses import dataclass
 from typing import Any
 from zlib import crc32
 
-from penstock.log.frame import FRONT, FRONT_MAGIC, Block, Found, decode_back, decode_front, padded_json
+from penstock.log.frame import (
+    BACK,
+    BACK_MAGIC,
+    ENDS,
+    FRONT,
+    FRONT_MAGIC,
+    Block,
+    Found,
+    Header,
+    decode_back,
+    decode_front,
+    padded_json,
+)
 
 MAGIC = b"PENSTOCK"
 FORMAT = 1
@@ -24,10 +36,11 @@ SEARCH = 1 << 20
 
 @dataclass(frozen=True)
 class Gap:
-    """Bytes between frames in which no header could be read."""
+    """Bytes that are no frame: no header in them can be read, or, in `torn`, the first one of a frame cut short."""
 
     start: int
     end: int
+    torn: Header | None = None
 
 
 def encode_prelude(found: dict[str, Any]) -> bytes:
@@ -52,6 +65,11 @@ def read_prelude(file: int) -> tuple[dict[str, Any], int] | None:
 
 def read_front(file: int, start: int, end: int) -> Found | None:
     """The frame that begins at `start`, if its first header is whole and it ends at or before `end`."""
+    found = _first_header(file, start, end)
+    return found if found and found.end <= end else None
+
+
+def _first_header(file: int, start: int, end: int) -> Found | None:
     data = os.pread(file, min(LOOK, end - start), start)
     if len(data) < FRONT.size:
         return None
@@ -60,36 +78,53 @@ def read_front(file: int, start: int, end: int) -> Found | None:
         if needed > end - start or data[:4] != FRONT_MAGIC:
             return None
         data = os.pread(file, needed, start)
-    found = decode_front(data, start, start)
-    return found if found and found.end <= end else None
+    return decode_front(data, start, start)
 
 
 def read_back(file: int, start: int, end: int) -> Found | None:
     """The frame that ends at `end`, from its second header, if it begins at or after `start`."""
     base = max(start, end - LOOK)
-    found = decode_back(os.pread(file, end - base, base), end, base)
-    if found is None and base > start:
-        found = decode_back(os.pread(file, end - start, start), end, start)
+    data = os.pread(file, end - base, base)
+    needed = BACK.size + (BACK.unpack_from(data, len(data) - BACK.size)[3] if len(data) >= BACK.size else 0)
+    if len(data) < needed <= end - start:
+        base = end - needed
+        data = os.pread(file, needed, base)
+    found = decode_back(data, end, base)
     return found if found and found.start >= start else None
 
 
-def scan(file: int, start: int, end: int) -> Iterator[Found | Gap]:
-    """The frames from `start` to `end`, in order, with the gaps between them."""
+def scan(file: int, start: int, end: int, *, after: int = -1) -> Iterator[Found | Gap]:
+    """The frames from `start` to `end`, in order, with the gaps between them; their numbers lie above `after`.
+
+    Records may hold anything, whole frames too (a copy of a log, say). So nothing is looked for inside a frame whose
+    bounds are known from either of its headers; elsewhere a frame with an old number is no frame of this log.
+    """
     while start < end:
-        found = read_front(file, start, end)
+        found = _first_header(file, start, end)
+        if found and found.end > end:
+            yield Gap(start, end, found.header)
+            return
+        found = found or _by_second_header(file, start, end)
         if found:
             yield found
-            start = found.end
+            start, after = found.end, found.header.frame
         else:
-            following = next_front(file, start + 8, end)
+            following = next_front(file, start + 8, end, after=after)
             yield from _damaged(file, start, following)
             start = following
 
 
+def _by_second_header(file: int, start: int, end: int) -> Found | None:
+    """The frame that begins at `start`, its first header being damaged: it ends where a second one leads back here."""
+    for at in _occurrences(file, BACK_MAGIC, start + ENDS - 4, end):
+        found = read_back(file, start, at + 4)
+        if found and found.start == start:
+            return found
+    return None
+
+
 def _damaged(file: int, start: int, end: int) -> Iterator[Found | Gap]:
-    """What can be told of the bytes from `start` to `end`: frames from their second headers, and the gap before
-    those.
-    """
+    """What can be told of the bytes from `start` to `end`: frames from their second headers, and the gap before."""
     found = read_back(file, start, end)
     if found is None:
         yield Gap(start, end)
@@ -99,20 +134,24 @@ def _damaged(file: int, start: int, end: int) -> Iterator[Found | Gap]:
     yield found
 
 
-def next_front(file: int, start: int, end: int) -> int:
-    """The first byte from `start` on where a frame whole at both ends begins, or `end`."""
-    start += -start % 8
-    while start < end:
-        data = os.pread(file, min(SEARCH + 8, end - start), start)
-        at = data.find(FRONT_MAGIC)
-        while 0 <= at < SEARCH:
-            if at % 8 == 0:
-                found = read_front(file, start + at, end)
-                if found and read_back(file, found.start, found.end):
-                    return start + at
-            at = data.find(FRONT_MAGIC, at + 1)
-        start += SEARCH
+def next_front(file: int, start: int, end: int, *, after: int = -1) -> int:
+    """The first byte from `start` on where a frame whole at both ends begins, its number above `after`, or `end`."""
+    for at in _occurrences(file, FRONT_MAGIC, start + -start % 8, end):
+        found = read_front(file, at, end)
+        if found and found.header.frame > after and read_back(file, at, found.end):
+            return at
     return end
+
+
+def _occurrences(file: int, magic: bytes, start: int, end: int) -> Iterator[int]:
+    """Where `magic` stands in the file, a multiple of 8 after `start`, all of it before `end`."""
+    for base in range(start, end, SEARCH):
+        data = os.pread(file, min(SEARCH + len(magic) - 1, end - base), base)
+        at = data.find(magic)
+        while at >= 0:
+            if at % 8 == 0:
+                yield base + at
+            at = data.find(magic, at + 1)
 
 
 def read_block(file: int, found: Found, block: Block) -> bytes | None:

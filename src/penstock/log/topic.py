@@ -5,7 +5,7 @@ Its schema may grow by nullable columns at the end, nothing else about it change
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from penstock.errors import LogError, SchemaError, did_you_mean
@@ -86,6 +86,8 @@ def grown(topic: Topic, schema: Schema) -> Topic:
     old, new = topic.schema.columns, schema.columns
     if old == new:
         return topic
+    if topic.raw:
+        raise _refusal(topic, schema, "it is a raw topic")
     for before, after in zip(old, new, strict=False):
         if before != after:
             raise _refusal(topic, schema, f'column "{before.name}" would change')
@@ -106,12 +108,15 @@ def _refusal(topic: Topic, schema: Schema, why: str) -> SchemaError:
 
 
 def same_declaration(topic: Topic, other: Topic) -> bool:
-    return (topic.schema, topic.partitions, topic.key, topic.event_time) == (
-        other.schema,
-        other.partitions,
-        other.key,
-        other.event_time,
-    )
+    return replace(topic, schemas=(topic.schema,)) == other
+
+
+def check_partition(topic: Topic, partition: int) -> None:
+    if not 0 <= partition < topic.partitions:
+        raise LogError(
+            f'topic "{topic.name}" has no partition {partition}',
+            detail=f"Its partitions are 0 to {topic.partitions - 1}.",
+        )
 
 
 def unknown_topic(name: str, known: Sequence[str]) -> LogError:

@@ -6,6 +6,7 @@ failed write leaves the journal as it was; after a failed sync, which leaves nob
 writer refuses to go on until the log is opened again.
 """
 
+import errno
 import fcntl
 import os
 from collections.abc import Callable, Iterator, Sequence
@@ -13,6 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
+from typing import TypeVar
 
 from penstock.errors import ConditionFailed, LogError, PenstockError
 from penstock.log.catalog import Catalog
@@ -23,6 +25,10 @@ from penstock.log.journal import Journal
 from penstock.log.mark import Mark, read_mark
 from penstock.log.records import Appended, Condition, EndOffset, Epoch, appended
 from penstock.log.recovery import begin_stretch, recover, write_mark
+from penstock.log.stretch import read_back
+from penstock.log.topic import check_partition
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -83,18 +89,24 @@ class Writer:
             raise ticket.answer
         return ticket.answer
 
-    def catalog(self) -> Catalog:
-        """The catalog up to the mark. Belongs to the writer: not to be kept or changed."""
+    def ask(self, question: Callable[[Catalog], T]) -> T:
+        """What the catalog up to the mark says; in turn with appends, which change it before they are committed."""
         with self._turn:
-            return self._catch_up(self._journal.mark())
+            mark = read_mark(self._folder / "committed")
+            if mark is None:  # its writer died over it
+                with self._locked():
+                    mark = self._settled_mark()
+            return question(self._catch_up(mark))
 
     def settle(self, *, wait: bool) -> bool:
-        """Recovers if the last run left something to recover. Without `wait`, not while another process is writing:
-        it has.
+        """Recovers if the last run left something to recover, or if the last frame is gone to damage. Without `wait`,
+        not while another process is writing: it has.
         """
         with self._turn, self._locked(wait=wait) as held:
             if held:
-                self._settled_mark()
+                mark = self._settled_mark()
+                if mark.next_frame > mark.stretch and not read_back(self._opened(mark.stretch), 0, mark.end):
+                    self._recovered()
             return held
 
     def roll(self) -> None:
@@ -124,7 +136,11 @@ class Writer:
         try:
             with self._locked():
                 self._write(group)
-        except BaseException as error:
+        except BaseException as raised:
+            error = raised
+            if isinstance(raised, OSError):
+                error = _refused(raised, kept="The append may or may not be kept.")
+                error.__cause__ = raised
             self._catalog = None  # it may be ahead of the disk: read it anew
             for ticket in group:
                 ticket.answer = ticket.answer if isinstance(ticket.answer, BaseException) else error
@@ -134,20 +150,16 @@ class Writer:
             for ticket in group:
                 ticket.done = True
 
-    def _write(self, group: Sequence[_Ticket]) -> None:
-        if self._broken:
-            raise LogError(
-                "an earlier sync of the log failed", hint="Open the log again; what was acknowledged is safe."
-            )
-        mark = self._settled_mark()
-        catalog = self._catch_up(mark)
-        if mark.end >= self._limits.stretch_bytes or mark.next_frame - mark.stretch >= self._limits.stretch_frames:
-            mark = self._begin_stretch(catalog)
+    def _write(self, tickets: Sequence[_Ticket]) -> None:
+        try:
+            mark, catalog = self._ready()
+        except OSError as error:
+            raise _refused(error, kept="Nothing of this append was kept.") from error
         pieces: list[bytes] = []
-        first = catalog.next_frame
-        for ticket in group:
+        group: list[Header] = []
+        for ticket in tickets:
             try:
-                pieces += self._prepared(ticket, catalog, first)
+                pieces += self._prepared(ticket, catalog, group)
             except PenstockError as error:
                 ticket.answer = error
         if pieces:
@@ -156,17 +168,24 @@ class Writer:
             self._disk.write(self._mark_file, [fresh.encode()], 0)
             self._caught_up = fresh
 
+    def _ready(self) -> tuple[Mark, Catalog]:
+        """The mark and the catalog, in a stretch that has room."""
+        mark = self._settled_mark()
+        catalog = self._catch_up(mark)
+        return self._begin_stretch(catalog) if self._is_full(mark) else mark, catalog
+
+    def _is_full(self, mark: Mark) -> bool:
+        frames = mark.next_frame - mark.stretch
+        return frames >= self._limits.stretch_frames or (frames > 0 and mark.end >= self._limits.stretch_bytes)
+
     def _write_durably(self, pieces: Sequence[bytes], mark: Mark) -> None:
         file = self._opened(mark.stretch)
         try:
             self._disk.write(file, pieces, mark.end)
         except OSError as error:
             self._disk.truncate(file, mark.end)
-            raise LogError(
-                f"the log could not be written: {error.strerror}",
-                detail="Nothing of this append was kept.",
-                hint="Make room on the disk." if error.errno == 28 else "",
-            ) from error
+            self._disk.sync(file)  # or half a frame would come back after a power failure, in a stretch closed by then
+            raise _refused(error, kept="Nothing of this append was kept.") from error
         try:
             self._disk.sync(file)
         except OSError as error:
@@ -175,21 +194,22 @@ class Writer:
                 f"the log could not be synced: {error.strerror}", detail="The append may or may not be kept."
             ) from error
 
-    def _prepared(self, ticket: _Ticket, catalog: Catalog, group: int) -> list[bytes]:
-        """The bytes of the ticket's frame, taken into the catalog; none where there is nothing to write."""
+    def _prepared(self, ticket: _Ticket, catalog: Catalog, group: list[Header]) -> list[bytes]:
+        """The bytes of the ticket's frame, taken into catalog and group; none where there is nothing to write."""
         draft = ticket.draft
         last = catalog.producers.get(draft.producer) if draft.producer is not None else None
         if last is not None and draft.sequence is not None and draft.sequence <= last[0]:
-            ticket.answer = self._repeated(draft)
+            ticket.answer = self._repeated(draft, group, last[0])
             return []
         for condition in draft.expect:
             _check(condition, catalog)
         control = tuple(draft.control(catalog))
         if not (draft.parts or control or draft.punctuation or draft.note or draft.producer):
             return []
-        header = self._header(draft, catalog, group, control)
+        header = self._header(draft, catalog, group[0].frame if group else catalog.next_frame, control)
         ticket.answer = appended(header)
         catalog.apply(header)
+        group.append(header)
         return encode(header, [part.data for part in draft.parts])
 
     def _header(self, draft: Draft, catalog: Catalog, group: int, control: Sequence[object]) -> Header:
@@ -205,31 +225,43 @@ class Writer:
             control=tuple(control),  # type: ignore[arg-type]
         )
 
-    def _repeated(self, draft: Draft) -> Appended | Exception:
+    def _repeated(self, draft: Draft, group: Sequence[Header], last: int) -> Appended | Exception:
         assert draft.producer is not None and draft.sequence is not None
-        header = self._journal.find(draft.producer, draft.sequence)
-        if header is not None:
-            return appended(header, repeated=True)
+        for header in group:  # by another thread, in this very turn
+            if (header.producer, header.sequence) == (draft.producer, draft.sequence):
+                return appended(header, repeated=True)
+        found = self._journal.find(draft.producer, draft.sequence)
+        if found is not None:
+            return appended(found, repeated=True)
         return LogError(
             f'producer "{draft.producer}" went past sequence {draft.sequence} without using it',
-            detail=f"Its last sequence is {self._catch_up(self._journal.mark()).producers[draft.producer][0]}.",
+            detail=f"Its last sequence is {last}.",
             hint="Sequences only rise.",
         )
 
     def _settled_mark(self) -> Mark:
         """The mark, after recovery where the journal does not end at it."""
+        if self._broken:
+            raise LogError(
+                "an earlier sync of the log failed", hint="Open the log again; what was acknowledged is safe."
+            )
         mark = read_mark(self._folder / "committed")
-        if mark is None or not self._ends_at(mark):
-            self._catalog = None
-            self._stretch = -1
-            mark = recover(self._journal, self._identity, self._disk)
-        return mark
+        return mark if mark and self._ends_at(mark) else self._recovered()
+
+    def _recovered(self) -> Mark:
+        self._catalog = None
+        self._stretch = -1
+        return recover(self._journal, self._identity, self._disk)
 
     def _ends_at(self, mark: Mark) -> bool:
-        following = self._folder / "journal" / f"{mark.next_frame:020}.journal"
-        if mark.next_frame > mark.stretch and following.exists():
+        """Whether the mark is where the journal ends. After a power failure it may point into a stretch long closed,
+        even sealed."""
+        if mark.next_frame > mark.stretch and self._journal.has(mark.next_frame):
             return False
-        return os.fstat(self._opened(mark.stretch)).st_size == mark.end
+        try:
+            return os.fstat(self._opened(mark.stretch)).st_size == mark.end
+        except FileNotFoundError:
+            return False
 
     def _catch_up(self, mark: Mark) -> Catalog:
         """The catalog with all frames up to the mark taken in."""
@@ -257,6 +289,11 @@ class Writer:
         write_mark(self._folder, self._disk, mark)
         self._caught_up = mark
         return mark
+
+
+def _refused(error: OSError, *, kept: str) -> LogError:
+    room = "Make room on the disk." if error.errno == errno.ENOSPC else ""
+    return LogError(f"the log could not be written: {error.strerror}", detail=kept, hint=room)
 
 
 def _blocks(parts: Sequence[Part], catalog: Catalog) -> Iterator[Block]:
@@ -293,7 +330,7 @@ def _blocks(parts: Sequence[Part], catalog: Catalog) -> Iterator[Block]:
 def _check(condition: Condition, catalog: Catalog) -> None:
     match condition:
         case EndOffset(topic, partition, offset):
-            catalog.topic(topic)
+            check_partition(catalog.topic(topic), partition)
             found = catalog.ends(topic)[partition]
             if found != offset:
                 raise ConditionFailed(

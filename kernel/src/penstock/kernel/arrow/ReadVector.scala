@@ -27,7 +27,7 @@ abstract class ReadVector(what: DataType) extends ColumnVector(what) {
   private def refused: Nothing = throw new UnsupportedOperationException(s"${getClass.getSimpleName} of ${dataType().sql}")
 }
 
-/** A column of constants and sequences: nothing is stored, values are made when they are asked for. */
+/** Columns of constants and sequences: nothing is stored, values are made when they are asked for. */
 object Made {
 
   final class Null(what: DataType) extends ReadVector(what) {

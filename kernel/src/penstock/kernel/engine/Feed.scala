@@ -35,7 +35,10 @@ case class FeedExec(entry: Entry, output: Seq[Attribute], child: SparkPlan) exte
   override def references: AttributeSet = child.outputSet
   override protected def doExecute(): RDD[InternalRow] = {
     val mine = entry
-    child.execute().mapPartitionsWithIndex { (partition, rows) => new FeedIterator(mine, rows, first = partition == 0) }
+    val rows = child.execute()
+    // A topic that got nothing has no tasks; somebody must still wake those who wait.
+    val tasks = if (rows.getNumPartitions == 0 && mine.ticks.nonEmpty) sparkContext.parallelize(Seq.empty[InternalRow], 1) else rows
+    tasks.mapPartitionsWithIndex { (partition, rows) => new FeedIterator(mine, rows, first = partition == 0) }
   }
   override protected def withNewChildInternal(newChild: SparkPlan): FeedExec = copy(child = newChild)
 }

@@ -14,13 +14,13 @@ final class FrameBytes(file: ReadFile) {
   private var from = 0L
   private var held = 0
 
-  /** The frame that begins at `start`, or null if its first header is not whole or it ends after `limit`. */
+  /** The frame that begins at `start`, or null if its first header is not whole. It may end after `limit`: then its end is missing. */
   def front(start: Long, limit: Long): Found = {
     if (!look(start, FrameBytes.Front, limit)) return null
     val at = (start - from).toInt
     val length = int(at + 4)
     val body = long(at + 8)
-    if (int(at) != FrameBytes.FrontMagic || !fits(length, body, limit - start)) return null
+    if (int(at) != FrameBytes.FrontMagic || length <= 0 || length > limit - start || body < 0) return null
     if (!look(start, FrameBytes.Front + length, limit)) return null
     found((start - from).toInt + FrameBytes.Front, length, body, int((start - from).toInt + 16), start)
   }
@@ -36,13 +36,26 @@ final class FrameBytes(file: ReadFile) {
     found((text - from).toInt, length, body, crc, end - FrameBytes.Ends - 2L * length - body)
   }
 
-  /** The first byte from `start` on where a frame that is whole at both ends begins, or `limit`. */
-  def nextFront(start: Long, limit: Long): Long = {
+  /** The frame that begins at `start` and whose first header is damaged: it ends where a second one leads back here. */
+  def byBack(start: Long, limit: Long): Found = {
+    var end = start + FrameBytes.Ends
+    while (end <= limit) {
+      if (look(end - 4, 4, limit) && int((end - 4 - from).toInt) == FrameBytes.BackMagic) {
+        val frame = back(end, start)
+        if (frame != null && frame.start == start) return frame
+      }
+      end += 8
+    }
+    null
+  }
+
+  /** The first byte from `start` on where a frame begins that is whole at both ends, its number above `after`; or `limit`. */
+  def nextFront(start: Long, limit: Long, after: Long): Long = {
     var at = start + (8 - start % 8) % 8
     while (at < limit) {
       if (look(at, 4, limit) && int((at - from).toInt) == FrameBytes.FrontMagic) {
         val frame = front(at, limit)
-        if (frame != null && back(frame.end, frame.start) != null) return at
+        if (frame != null && frame.header.frame > after && frame.end <= limit && back(frame.end, at) != null) return at
       }
       at += 8
     }

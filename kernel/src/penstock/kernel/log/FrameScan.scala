@@ -2,28 +2,34 @@ package penstock.kernel.log
 
 /** Goes through the frames of a stretch file, once, as far as they are committed.
   *
-  * State: the byte up to which frames have been seen.
+  * State: the byte up to which frames have been seen, and the number of the last.
   * Out: frames in order. Where a frame's first header is damaged, its second says what it held; where neither can
-  * be read, the bytes up to the next whole frame are passed over: the offsets then missing tell (`Member.missing`).
+  * be read, the bytes up to the next whole frame are passed over: the offsets then missing tell (`Member.missing`). Records may hold
+  * anything, whole frames too: nothing is looked for inside a frame whose bounds are known, and numbers only rise.
   */
-final class FrameScan(file: ReadFile, begin: Long) {
+final class FrameScan(file: ReadFile, begin: Long, first: Long) {
   private val bytes = new FrameBytes(file)
   private var at = begin
+  private var last = first - 1
 
   def seen: Long = at
 
   def advance(limit: Long)(frame: Found => Unit): Unit = {
+    def take(found: Found): Unit = {
+      frame(found)
+      at = found.end
+      last = found.header.frame
+    }
     bytes.forget()
     while (at < limit) {
-      val found = bytes.front(at, limit)
-      if (found != null) {
-        frame(found)
-        at = found.end
-      } else {
-        val following = bytes.nextFront(at + 8, limit)
-        damaged(at, following).foreach(frame)
+      val whole = bytes.front(at, limit)
+      val found = if (whole == null) bytes.byBack(at, limit) else whole
+      if (found == null) {
+        val following = bytes.nextFront(at + 8, limit, last)
+        damaged(at, following).foreach(take)
         at = following
-      }
+      } else if (found.end > limit) at = limit
+      else take(found)
     }
   }
 

@@ -15,7 +15,10 @@ object Identity {
       }
     val found = Json.tree(bytes, 0, bytes.length)
     if (found.path("format").asInt != Format)
-      throw new LogError(s"the log at $folder has format ${found.path("format")}", s"This Penstock reads format $Format.", "Use the Penstock that wrote it.")
+      throw new LogError(
+        s"the log at $folder has format ${found.path("format")}",
+        s"This Penstock reads format $Format.",
+        "Use the Penstock that wrote it.")
     found.get("identity").asText
   }
 }

@@ -59,7 +59,7 @@ final class Stretch(folder: Path, val first: Long, before: Stretch) {
     file = opened
     prelude = Prelude.of(file).getOrElse(rebuilt(file))
     growing = new Scanned(prelude.topics)
-    scan = new FrameScan(file, prelude.end)
+    scan = new FrameScan(file, prelude.end, first)
   }
 
   private def forget(): Unit = {
@@ -81,7 +81,7 @@ final class Stretch(folder: Path, val first: Long, before: Stretch) {
   private def rebuilt(file: ReadFile): Prelude = {
     if (sealedAway) throw new DamagedLog(s"the prelude of ${file.path} is damaged", "", "Restore the file from a copy.")
     val topics = if (before == null) Map.empty[String, Standing] else before.closed.standing
-    Prelude(topics, Array.empty, new FrameBytes(file).nextFront(Prelude.Front, file.size))
+    Prelude(topics, Array.empty, new FrameBytes(file).nextFront(Prelude.Front, file.size, first - 1))
   }
 
   private def opened: ReadFile =

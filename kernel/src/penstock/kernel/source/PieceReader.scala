@@ -52,7 +52,8 @@ final class PieceReader(piece: Piece, columns: Array[Wanted]) extends PartitionR
 
   private def stored(chunk: Chunk): RecordBytes = {
     if (chunk.bytes > PieceReader.Most)
-      throw new LogError(s"a record batch in ${chunk.file} has ${chunk.bytes} bytes", s"Spark reads up to ${PieceReader.Most}.", "Write smaller batches.")
+      throw new LogError(
+        s"a record batch in ${chunk.file} has ${chunk.bytes} bytes", s"Spark reads up to ${PieceReader.Most}.", "Append in smaller parts.")
     val length = chunk.bytes.toInt
     // Somewhat larger than asked for, so that batches of about the same size need no new array.
     if (bytes.length < length) bytes = new Array[Byte](math.min(length + length / 4L, PieceReader.Most).toInt)

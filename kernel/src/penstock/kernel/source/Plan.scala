@@ -4,7 +4,7 @@ import penstock.kernel.log._
 
 import scala.collection.mutable
 
-/** The records of a topic in a range of the log become chunks, and chunks become pieces of even size, one for each task.
+/** The records of a topic in a range of the log become chunks: where each of its record batches lies, sealed or not.
   *
   * Sealed stretches that lie in the range as a whole are read without a look at their frames.
   */
@@ -19,7 +19,7 @@ final class Plan(log: Log, options: ReadOptions) {
     log.in(from, until).toSeq.flatMap { case (stretch, end) =>
       val all = from <= stretch.first && until >= end
       if (!log.isSealed(stretch)) inJournal(stretch, math.max(from, stretch.first), until)
-      else if (all) stretch.files.toSeq.filter(_.topic == topic.name).flatMap(file => inFile(stretch, end, file, file.base, file.base + file.count))
+      else if (all) filesOf(stretch).flatMap(file => inFile(stretch, end, file, file.base, file.base + file.count))
       else inSealed(stretch, end, from, until)
     }.flatMap(chunk => chunk.between(options.from(chunk.partition), options.until(chunk.partition)))
   }
@@ -30,11 +30,10 @@ final class Plan(log: Log, options: ReadOptions) {
     val (stretch, end) = found.getOrElse(throw new LogError(
       s"""offsets $from to ${until - 1} of topic "${topic.name}", partition $partition are gone""",
       s"The stretch that begins with frame $first was removed while they were read."))
-    stretch.files.toSeq.filter(file => file.topic == topic.name && file.partition == partition)
-      .flatMap(inFile(stretch, end, _, from, until))
+    filesOf(stretch).filter(_.partition == partition).flatMap(inFile(stretch, end, _, from, until))
   }
 
-  private def inJournal(stretch: Stretch, from: Long, until: Long): Seq[Chunk] = {
+  private def inJournal(stretch: Stretch, from: Long, until: Long): Seq[Chunk] =
     log.scanned(stretch).trackOf(topic.name).in(from, until).toSeq.filter(_.block.count > 0).map { member =>
       val block = member.block
       if (member.missing > 0 && options.allows(block.partition, block.base - member.missing, block.base))
@@ -45,15 +44,16 @@ final class Plan(log: Log, options: ReadOptions) {
         member.frame << Chunk.IndexBits | block.index, member.frame + 1, member.at,
         block.partition, block.base, block.count, 0, block.count, layout(isSealed = false, block.schema, block.extras))
     }
-  }
 
   private def inSealed(stretch: Stretch, end: Long, from: Long, until: Long): Seq[Chunk] = {
     val members = log.scanned(stretch).trackOf(topic.name).in(from, until).filter(_.block.count > 0)
-    stretch.files.toSeq.filter(_.topic == topic.name).flatMap { file =>
+    filesOf(stretch).flatMap { file =>
       val blocks = members.filter(_.block.partition == file.partition).map(_.block)
       if (blocks.isEmpty) Nil else inFile(stretch, end, file, blocks.head.base, blocks.last.base + blocks.last.count)
     }
   }
+
+  private def filesOf(stretch: Stretch): Seq[SealedFile] = stretch.files.toSeq.filter(_.topic == topic.name)
 
   private def inFile(stretch: Stretch, end: Long, file: SealedFile, from: Long, until: Long): Seq[Chunk] = {
     val path = stretch.sealedFolder.resolve(file.name).toString

@@ -36,7 +36,8 @@ final class TopicScan(log: Log, options: ReadOptions, topic: StructType, columns
   override def description(): String = s"""penstock ${options.topic} of ${log.folder}"""
   override def columnarSupportMode(): Scan.ColumnarSupportMode = Scan.ColumnarSupportMode.SUPPORTED
 
-  override def toBatch: Batch = {
+  // Spark may ask again while the query runs, when more is committed: the answer stays the same.
+  private lazy val batch: Batch = {
     val mark = log.refresh()
     val until = options.untilFrame.getOrElse(mark.next)
     val from = if (options.fromFrame == 0) log.earliest else options.fromFrame
@@ -44,6 +45,8 @@ final class TopicScan(log: Log, options: ReadOptions, topic: StructType, columns
     Cut.check(log, until, mark)
     TopicBatch(log.identity, options, columns, from, until)(new Pieces(log, options, topic, columns))
   }
+
+  override def toBatch: Batch = batch
 
   override def toMicroBatchStream(source: String): MicroBatchStream =
     new TopicStream(log, options, new Pieces(log, options, topic, columns), source)

@@ -1,0 +1,57 @@
+"""The command `penstock`: all commands, and what they do with errors.
+
+An error that Penstock raises on purpose is three lines on standard error and exit code 1, without a traceback
+unless `--debug` is given, wherever on the line. Mistakes on the command line exit with 2, Ctrl-C with 130.
+"""
+
+import sys
+from collections.abc import Sequence
+from typing import Annotated, Any, Final
+
+import typer
+
+from penstock import __version__
+from penstock.cli.append import append
+from penstock.cli.console import show
+from penstock.cli.demo import demo
+from penstock.cli.read import read, tail
+from penstock.cli.topics import add_column, check, create, describe, topics
+from penstock.errors import PenstockError
+
+PLAIN: Final[dict[str, Any]] = {"no_args_is_help": True, "rich_markup_mode": None, "add_completion": False}
+
+app = typer.Typer(pretty_exceptions_enable=False, **PLAIN)
+log = typer.Typer(help="The log: topics and their records.", **PLAIN)
+app.add_typer(log, name="log")
+
+app.command()(demo)
+for command in (create, add_column, topics, describe, append, read, tail, check):
+    log.command()(command)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    try:
+        app([each for each in given if each != "--debug"], prog_name="penstock")
+    except PenstockError as error:
+        if "--debug" in given:
+            raise
+        show(error)
+        sys.exit(1)
+
+
+def _version(*, asked: bool) -> None:
+    if asked:
+        print(f"penstock {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def root(
+    *,
+    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None:
+    """Streams on Apache Spark: an embedded log, incremental views."""

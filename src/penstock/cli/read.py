@@ -1,0 +1,196 @@
+"""`penstock log read` and `penstock log tail`: records of a topic on standard output."""
+
+import select
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import islice
+from typing import Annotated, TextIO
+
+import pyarrow as pa
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from penstock.cli.arrow import stream_schema, write_stream
+from penstock.cli.console import answer, say
+from penstock.cli.hidden import MARKS
+from penstock.cli.options import Hidden, LogPath, OutputFormat, Partition, TopicName, opened
+from penstock.cli.output import Fields, fields_of, json_line, names_of, row_of, table_lines, write_csv
+from penstock.cli.text import Unfit, reader
+from penstock.errors import CommandError
+from penstock.log import Entry, Log, Place, Start, Topic
+from penstock.schema import Scalar
+
+TABLE_ROWS = 100
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What is read, and which columns of it are shown; `optional` ones only where they say something."""
+
+    topic: Topic
+    batches: Iterator[pa.RecordBatch]
+    names: tuple[str, ...]
+    optional: tuple[str, ...]
+
+    def fields(self) -> Iterator[Fields]:
+        make = fields_of(self.topic, self.names, optional=self.optional)
+        for batch in self.batches:
+            yield from map(make, _rows(batch))
+
+
+def read(  # noqa: PLR0913 (the options of a command)
+    topic: TopicName,
+    *,
+    log: LogPath = None,
+    partition: Partition = None,
+    offset: Annotated[int | None, typer.Option(help="From this offset on.", min=0, show_default=False)] = None,
+    place: Annotated[str | None, typer.Option(metavar="FRAME[:INDEX]", help="From this place on.")] = None,
+    time: Annotated[str | None, typer.Option(metavar="ISO", help="What was appended at this time or later.")] = None,
+    limit: Annotated[int | None, typer.Option(help="At most so many records.", min=0, show_default=False)] = None,
+    columns: Annotated[str | None, typer.Option(metavar="A,B", help="Only these columns.")] = None,
+    form: Annotated[OutputFormat, typer.Option("--format")] = OutputFormat.JSON,
+    hidden: Hidden = False,
+) -> None:
+    """Print the records of a topic, all that are there now.
+
+    JSON lines and CSV can be appended again; Arrow is an IPC stream, for a pipe or a file. CSV and Arrow have
+    the columns _headers and _replaces with --hidden only. A table shows 100 records unless --limit says
+    otherwise.
+    """
+    start = _start(offset=offset, place=place, time=time)
+    chosen = tuple(columns.split(",")) if columns else ()
+    with opened(log) as source, answer() as out:
+        declared = source.topic(topic)
+        names = chosen or names_of(declared, hidden=hidden, marks=_marks(form, hidden=hidden))
+        found = source.batches(topic, partition=partition, start=start, columns=names)
+        reading = Reading(declared, _limited(found, limit), names, () if chosen else MARKS)
+        _write(reading, form, limit, out)
+
+
+def tail(
+    topic: TopicName,
+    *,
+    log: LogPath = None,
+    partition: Partition = None,
+    from_start: Annotated[bool, typer.Option("--from-start", help="First what is there already.")] = False,
+    hidden: Hidden = False,
+) -> None:
+    """Print records as they are appended, as JSON lines, until Ctrl-C."""
+    with opened(log) as source, answer() as out, suppress(KeyboardInterrupt):
+        start = 0 if from_start else None
+        entries = source.tail(topic, partition=partition, start=start, stop=_reader_gone(out))
+        for fields in _tailed(source, topic, entries, hidden=hidden):
+            out.write(json_line(fields))
+            out.flush()
+
+
+def _start(*, offset: int | None, place: str | None, time: str | None) -> Start:
+    if sum(each is not None for each in (offset, place, time)) > 1:
+        raise CommandError("only one of --offset, --place and --time can be given")
+    if place is not None:
+        return _place(place)
+    if time is not None:
+        return _time(time)
+    return offset or 0
+
+
+def _place(text: str) -> Place:
+    frame, _, index = text.partition(":")
+    if not (frame.isdecimal() and (index or "0").isdecimal()):
+        raise CommandError(f'"{text}" is not a place', hint="Write FRAME or FRAME:INDEX, as `read --hidden` shows it.")
+    return Place(int(frame), int(index or 0))
+
+
+def _time(text: str) -> Start:
+    try:
+        found: Start = reader(Scalar("TIMESTAMP"))(text)
+    except Unfit:
+        raise CommandError(
+            f'"{text}" is not a time', hint="Write 2024-01-31T12:00:00Z; without a zone it is UTC."
+        ) from None
+    return found
+
+
+def _marks(form: OutputFormat, *, hidden: bool) -> Sequence[str]:
+    """CSV and Arrow have the same columns for all records, so few: but a deletion must not look like a row."""
+    fixed = form in (OutputFormat.CSV, OutputFormat.ARROW)
+    return ("_deleted",) if fixed and not hidden else MARKS
+
+
+def _limited(batches: Iterator[pa.RecordBatch], limit: int | None) -> Iterator[pa.RecordBatch]:
+    if limit is None:
+        yield from batches
+        return
+    for batch in batches if limit else ():
+        yield batch.slice(0, limit)
+        limit -= len(batch)
+        if limit <= 0:
+            return
+
+
+def _write(reading: Reading, form: OutputFormat, limit: int | None, out: TextIO) -> None:
+    match form:
+        case OutputFormat.JSON:
+            for fields in reading.fields():
+                out.write(json_line(fields))
+        case OutputFormat.CSV:
+            write_csv(reading.fields(), reading.names, out)
+        case OutputFormat.ARROW:
+            _write_arrow(reading, out)
+        case OutputFormat.TABLE:
+            _write_table(reading, limit, out)
+
+
+def _write_arrow(reading: Reading, out: TextIO) -> None:
+    if out.isatty():
+        raise CommandError("Arrow is not for terminals", hint="Send it to a file (> orders.arrows) or a pipe.")
+    write_stream(reading.batches, stream_schema(reading.topic, reading.names), out.buffer)
+
+
+def _write_table(reading: Reading, limit: int | None, out: TextIO) -> None:
+    wanted = TABLE_ROWS if limit is None else limit
+    rows = list(islice(reading.fields(), wanted + 1))
+    _print_lines(table_lines(rows[:wanted], reading.topic, reading.names), out)
+    if len(rows) > wanted:
+        say(f"The first {wanted} records; --limit shows more.")
+
+
+def _print_lines(lines: Iterable[str], out: TextIO) -> None:
+    """The first line is the header. What is wider than the terminal is cut there; elsewhere nothing is."""
+    if not out.isatty():
+        out.writelines(f"{line}\n" for line in lines)
+        return
+    console = Console(file=out, highlight=False)
+    for at, line in enumerate(lines):
+        console.print(Text(line, style="" if at else "bold"), no_wrap=True, overflow="ellipsis")
+
+
+def _rows(batch: pa.RecordBatch) -> list[dict[str, object]]:
+    try:
+        return batch.to_pylist()  # type: ignore[no-any-return]
+    except (ValueError, OverflowError) as error:
+        raise CommandError(
+            "a time cannot be shown as text", detail=f"{error}.", hint="Use --format arrow, or other --columns."
+        ) from None
+
+
+def _tailed(log: Log, name: str, entries: Iterator[Entry], *, hidden: bool) -> Iterator[Fields]:
+    columns: tuple[str, ...] | None = None
+    for entry in entries:
+        found = tuple(entry.value) if isinstance(entry.value, Mapping) else ()
+        if found != columns:  # at first, and when columns were added
+            columns, topic = found, log.topic(name)
+            make = fields_of(topic, names_of(topic, hidden=hidden), optional=MARKS)
+        yield make(row_of(entry))
+
+
+def _reader_gone(out: TextIO) -> Callable[[], bool]:
+    """Whether whoever reads our output has left; writing would tell too, but the next record may come late."""
+    try:
+        poll = select.poll()
+        poll.register(out.fileno(), 0)
+    except (OSError, ValueError):
+        return lambda: False
+    return lambda: bool(poll.poll(0))

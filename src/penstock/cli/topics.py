@@ -1,0 +1,122 @@
+"""`penstock log create`, `add-column`, `topics`, `describe`, `check`: what a log holds, if it is whole."""
+
+from collections.abc import Iterator
+from typing import Annotated
+
+import typer
+
+from penstock.cli.console import aligned, answer, progress
+from penstock.cli.options import LogPath, TopicName, opened
+from penstock.cli.text import writer
+from penstock.log import Log, Topic
+from penstock.schema import Scalar, parse_schema, type_text
+
+TIME = writer(Scalar("TIMESTAMP"))
+
+
+def create(
+    topic: TopicName,
+    *,
+    log: LogPath = None,
+    schema: Annotated[
+        str | None, typer.Option(help='Columns, as in Spark SQL: "id BIGINT, name STRING"; a raw topic without them.')
+    ] = None,
+    key: Annotated[list[str] | None, typer.Option(help="A column of the key; repeat it for more.")] = None,
+    event_time: Annotated[str | None, typer.Option(help="The column that says when it happened.")] = None,
+    partitions: Annotated[int, typer.Option(help="Records are in order within a partition.")] = 1,
+) -> None:
+    """Create a topic, and the log if there is none yet.
+
+    Creating the same topic again changes nothing. With --key it is a table: the newest record of a key is its
+    row. A raw topic has no columns but key, value and time.
+    """
+    with opened(log, create=True) as target:
+        existed = topic in [each.name for each in target.topics()]
+        made = target.create_topic(topic, schema, partitions=partitions, key=key or (), event_time=event_time)
+        with answer() as out:
+            out.write(f'topic "{topic}" {"is there already" if existed else "created"}: {_kind(made)}\n')
+
+
+def add_column(
+    topic: TopicName,
+    column: Annotated[str, typer.Argument(metavar="COLUMN", help='The new column: "city STRING".', show_default=False)],
+    *,
+    log: LogPath = None,
+) -> None:
+    """Add a column to a topic; in the records that are there it is NULL.
+
+    Several columns are separated by commas.
+    """
+    with opened(log) as target:
+        added = parse_schema(column)
+        grown = target.change_schema(topic, f"{target.topic(topic).schema}, {added}")
+        with answer() as out:
+            out.write(f'topic "{topic}" has the columns {grown.schema}\n')
+
+
+def topics(log: LogPath = None) -> None:
+    """List the topics of a log."""
+    with opened(log) as source, answer() as out:
+        rows = [["topic", "records", "partitions", "kind"]]
+        for topic in source.topics():
+            records = source.describe(topic.name).records
+            rows.append([topic.name, f"{records:,}", str(topic.partitions), _kind(topic)])
+        out.writelines(f"{line}\n" for line in aligned(rows, right=(1, 2)))
+
+
+def describe(topic: TopicName, log: LogPath = None) -> None:
+    """Show a topic: its columns, its partitions, and what recovery had to set aside."""
+    with opened(log) as source, answer() as out:
+        out.writelines(f"{line}\n" for line in _description(source, topic))
+
+
+def check(log: LogPath = None) -> None:
+    """Read the whole log and say what is damaged; exit 1 if anything is."""
+    with opened(log) as source, answer() as out:
+        damaged = False
+        for line, bad in _inspected(source):
+            out.write(f"{line}\n")
+            damaged = damaged or bad
+        if damaged:
+            raise typer.Exit(1)
+
+
+def _kind(topic: Topic) -> str:
+    if topic.raw:
+        return "raw"
+    key = f"table, key {', '.join(topic.key)}" if topic.key else "stream"
+    return key + (f", event time {topic.event_time}" if topic.event_time else "")
+
+
+def _description(log: Log, name: str) -> Iterator[str]:
+    found = log.describe(name)
+    topic = found.topic
+    yield f"{topic.name}: {_kind(topic)}; {found.records:,} record{'' if found.records == 1 else 's'}"
+    yield ""
+    columns = [[c.name, type_text(c.type), "" if c.nullable else "NOT NULL"] for c in topic.schema.columns]
+    yield from aligned([["column", "type", ""], *columns])
+    yield ""
+    states = [[str(p.partition), str(p.end), TIME(p.largest_time) or ""] for p in found.partitions]
+    yield from aligned([["partition", "end", "largest event time"], *states], right=(0, 1))
+    for each in log.set_aside():
+        if not each.spans or name in [span.topic for span in each.spans]:
+            yield ""
+            yield str(each)
+
+
+def _inspected(log: Log) -> Iterator[tuple[str, bool]]:
+    """Lines about what was found, and whether each tells of damage."""
+    files = frames = records = damaged = 0
+    with progress() as bar:
+        task = bar.add_task("checking", total=None)
+        for finding in log.check():
+            files, frames, records = files + 1, frames + finding.frames, records + finding.records
+            bar.update(task, records=records)
+            for problem in finding.damage:
+                damaged += 1
+                yield f"{finding.path.relative_to(log.folder)}: {problem}", True
+    for each in log.set_aside():
+        damaged += each.committed
+        yield f"{each}", each.committed
+    read = f"{files:,} file{'' if files == 1 else 's'}, {frames:,} frames, {records:,} records"
+    yield f"{read}: {f'{damaged:,} damaged' if damaged else 'no damage'}", False

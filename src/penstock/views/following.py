@@ -1,0 +1,89 @@
+"""Following: a store reads the log of its pipeline, from where it stands.
+
+Frames are applied in the order of the log, each once; frames of other pipelines and lineages never are. A store that
+was down, that was restored from an older copy or that is new catches up. Frames that wait together share a
+transaction. When another lineage has become the current one, the store switches to it in one step, and lineages that
+came and went meanwhile are passed over.
+"""
+
+import time
+from collections.abc import Callable
+
+from penstock.log import Log
+from penstock.views.lineage import batches_between, check_position, current
+from penstock.views.step import Lineage, Position
+from penstock.views.steps import FRAMES, steps_of, steps_until
+from penstock.views.store import Store
+
+POLL_SECONDS = 0.005
+OnStep = Callable[[Position], None]
+
+
+def catch_up(
+    log: Log, pipeline: str, store: Store, *, on_step: OnStep = lambda _: None, together: int = FRAMES
+) -> Position | None:
+    """Brings the store to where the log stands now; the store's position then, None while nothing is current yet.
+
+    `on_step` is told every position that the store has reached; at most `together` frames share a transaction.
+    """
+    follower = _Follower(log, pipeline, store, on_step, together)
+    follower.catch_up()
+    return store.position()
+
+
+def follow(
+    log: Log,
+    pipeline: str,
+    store: Store,
+    *,
+    stop: Callable[[], bool],
+    on_step: OnStep = lambda _: None,
+    together: int = FRAMES,
+) -> None:
+    """Keeps the store up to date until `stop` says so. What the store raises ends it; the store is then as it was."""
+    follower = _Follower(log, pipeline, store, on_step, together)
+    while not stop():
+        if not follower.catch_up():
+            time.sleep(POLL_SECONDS)
+
+
+class _Follower:
+    """Remembers between two looks at the log which frames it has seen, so that none is looked at twice."""
+
+    def __init__(self, log: Log, pipeline: str, store: Store, on_step: OnStep, together: int) -> None:
+        self._log = log
+        self._pipeline = pipeline
+        self._store = store
+        self._on_step = on_step
+        self._together = together
+        self._seen = -1
+        self._left_at: Position | None = None
+
+    def catch_up(self) -> bool:
+        """Applies what is new; whether the log has moved at all."""
+        end = self._log.mark().next_frame
+        position = self._store.position()
+        if self._seen >= end and position == self._left_at:
+            return False
+        lineage = current(self._log, self._pipeline)
+        if position is not None and (position != self._left_at or self._seen < 0):
+            check_position(self._log, self._pipeline, position)
+        if lineage is not None:
+            self._bring_up(lineage, position, max(end, lineage.frame + 1))
+        self._seen = end
+        self._left_at = self._store.position()
+        return True
+
+    def _bring_up(self, lineage: Lineage, position: Position | None, end: int) -> None:
+        if position is None or position.frame < lineage.frame:
+            self._store.switch(lineage, steps_until(self._log, lineage, lineage.frame))
+            position = self._store.position()
+            assert position is not None
+            self._on_step(position)
+        start = max(position.frame + 1, self._seen if position == self._left_at else 0)
+        first = 0 if position.batch is None else position.batch + 1
+        batches = batches_between(self._log, lineage, start, end, first=first)
+        for steps in steps_of(self._log, lineage, batches, views=lineage.tables, together=self._together):
+            self._store.apply(steps)
+            for step in steps:
+                self._on_step(step.position)

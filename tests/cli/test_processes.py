@@ -1,0 +1,126 @@
+"""What only a process of its own can show: pipes, signals, terminals."""
+
+import json
+import os
+import pty
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Any
+
+import pytest
+
+from penstock.log import Log
+
+PENSTOCK = [sys.executable, "-c", "from penstock.cli import main; main()", "log"]
+Process = subprocess.Popen[str]
+
+
+@pytest.fixture
+def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Log]:
+    monkeypatch.setenv("PENSTOCK_LOG", str(tmp_path / "log"))
+    with Log.open(tmp_path / "log") as log:
+        log.create_topic("events", "id BIGINT")
+        yield log
+
+
+def started(*arguments: str, **streams: int | IO[str]) -> Process:
+    pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **streams}
+    return subprocess.Popen([*PENSTOCK, *arguments], text=True, **pipes)
+
+
+def lines(process: Process, count: int) -> list[int]:
+    """The ids in the next lines of its output."""
+    assert process.stdout is not None
+    return [json.loads(process.stdout.readline())["id"] for _ in range(count)]
+
+
+def ended(process: Process) -> tuple[int, str]:
+    """Its exit code and what it said, soon."""
+    _, err = process.communicate(timeout=20)
+    return process.returncode, err
+
+
+def test_tail_follows_until_it_is_interrupted(log: Log) -> None:
+    log.append("events", [{"id": 1}])
+    with started("tail", "events", "--from-start") as tail:
+        assert lines(tail, 1) == [1]
+        log.append("events", [{"id": 2}, {"id": 3}])
+        assert lines(tail, 2) == [2, 3]
+        tail.send_signal(signal.SIGINT)
+        assert ended(tail) == (0, "")
+
+
+def test_tail_shows_columns_that_are_added_while_it_runs(log: Log) -> None:
+    log.append("events", [{"id": 1}])
+    with started("tail", "events", "--from-start") as tail:
+        assert lines(tail, 1) == [1]
+        log.change_schema("events", "id BIGINT, name STRING")
+        log.append("events", [{"id": 2, "name": "x"}])
+        assert tail.stdout is not None
+        assert tail.stdout.readline() == '{"id": 2, "name": "x"}\n'
+        tail.send_signal(signal.SIGINT)
+        assert ended(tail) == (0, "")
+
+
+def test_tail_ends_when_its_reader_leaves(log: Log) -> None:
+    log.append("events", [{"id": 1}])
+    with started("tail", "events", "--from-start") as tail:
+        assert tail.stdout is not None
+        tail.stdout.readline()
+        tail.stdout.close()
+        assert tail.wait(timeout=20) == 0
+        assert tail.stderr is not None
+        assert tail.stderr.read() == ""
+
+
+def test_read_ends_quietly_when_its_reader_leaves(log: Log) -> None:
+    log.append("events", [{"id": number} for number in range(100_000)])
+    with started("read", "events") as read:
+        assert lines(read, 1) == [0]
+        assert read.stdout is not None
+        read.stdout.close()
+        assert read.wait(timeout=20) == 0
+        assert read.stderr is not None
+        assert read.stderr.read() == ""
+
+
+def test_what_comes_slowly_is_appended_as_it_comes(log: Log) -> None:
+    with started("append", "events", stdin=subprocess.PIPE) as append:
+        assert append.stdin is not None
+        for number in (1, 2):
+            append.stdin.write(f'{{"id": {number}}}\n')
+            append.stdin.flush()
+            entry = next(log.tail("events", start=number - 1))
+            assert entry.value == {"id": number}
+        append.stdin.close()
+        append.stdin = None
+        assert ended(append) == (0, '2 records appended to "events"\n')
+
+
+def test_an_interrupted_append_says_what_was_written(log: Log) -> None:
+    with started("append", "events", stdin=subprocess.PIPE) as append:
+        assert append.stdin is not None
+        append.stdin.write('{"id": 1}\n')
+        append.stdin.flush()
+        next(log.tail("events", start=0))
+        append.send_signal(signal.SIGINT)
+        assert ended(append) == (130, 'interrupted: 1 record appended to "events"\n')
+
+
+def test_arrow_is_not_written_to_a_terminal(log: Log) -> None:
+    terminal, slave = pty.openpty()
+    with started("read", "events", "--format", "arrow", stdout=slave) as read:
+        code, err = ended(read)
+    os.close(slave)
+    os.close(terminal)
+    assert (code, err.splitlines()[0]) == (1, "Arrow is not for terminals")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /dev/full")
+def test_an_output_that_cannot_be_written_is_an_error(log: Log) -> None:
+    log.append("events", [{"id": 1}])
+    with open("/dev/full", "w") as full, started("read", "events", stdout=full) as read:
+        assert ended(read)[0] != 0

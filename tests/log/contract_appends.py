@@ -1,0 +1,105 @@
+"""The contract, third part: an append is one transaction, done once, under the conditions that it names."""
+
+from datetime import UTC, datetime, timedelta
+from threading import Thread
+
+import pytest
+
+from penstock.errors import ConditionFailed
+from penstock.log import EndOffset, Epoch, Log
+from penstock.log.records import Span
+from tests.log.contract import ORDERS, Opener, orders, read_ids
+from tests.texts import refused
+
+
+def test_one_append_to_several_topics_is_one_transaction(shop: Log) -> None:
+    shop.create_topic("payments", "id INT")
+    done = shop.append_all({"orders": orders(1), "payments": [{"id": 1}, {"id": 2}]})
+    assert done.spans == (Span("orders", 0, base=0, count=1), Span("payments", 0, base=0, count=2))
+    assert {e.appended_at for name in ("orders", "payments") for e in shop.read(name)} == {done.appended_at}
+
+
+def test_a_misfit_in_one_topic_keeps_all_topics_as_they_were(shop: Log) -> None:
+    shop.create_topic("payments", "id INT")
+    with refused("log/misfit-in-second-topic"):
+        shop.append_all({"orders": orders(1), "payments": [{"id": 1}, {"id": "two"}]})
+    assert shop.ends("orders") == shop.ends("payments") == (0,)
+
+
+def test_an_append_of_nothing_is_refused(shop: Log) -> None:
+    with refused("log/append-of-nothing"):
+        shop.append("orders", [])
+
+
+def test_a_repeated_sequence_of_a_producer_is_not_appended_again(shop: Log, open_log: Opener) -> None:
+    first = shop.append("orders", orders(1), producer="shop", sequence=7)
+    shop.append("orders", orders(2), producer="other", sequence=7)
+    shop.append("orders", orders(3), producer="shop", sequence=9)
+    for log in (shop, open_log()):
+        again = log.append("orders", orders(1), producer="shop", sequence=7)
+        assert again.repeated
+        assert (again.spans, again.appended_at) == (first.spans, first.appended_at)
+    assert read_ids(shop) == [1, 2, 3]
+
+
+def test_a_sequence_that_the_producer_skipped_is_refused(shop: Log) -> None:
+    shop.append("orders", orders(1), producer="shop", sequence=9)
+    with refused("log/sequence-skipped"):
+        shop.append("orders", orders(2), producer="shop", sequence=8)
+
+
+def test_an_empty_append_is_remembered_for_its_producer(shop: Log) -> None:
+    assert shop.append_all({}, producer="shop", sequence=1).spans == ()
+    assert shop.append_all({}, producer="shop", sequence=1).repeated
+
+
+def test_a_producer_without_a_sequence_is_refused(shop: Log) -> None:
+    with refused("log/producer-without-sequence"):
+        shop.append("orders", orders(1), producer="shop")
+
+
+def test_an_append_can_depend_on_where_a_partition_ends(shop: Log) -> None:
+    shop.create_topic("payments", "id INT")
+    shop.append("orders", orders(1), expect=[EndOffset("orders", 0, 0)])
+    with refused("log/end-offset-passed"):
+        shop.append_all({"orders": orders(2), "payments": [{"id": 1}]}, expect=[EndOffset("orders", 0, 0)])
+    assert shop.ends("orders") == (1,) and shop.ends("payments") == (0,)
+
+
+def test_an_append_of_an_old_epoch_is_refused_as_a_whole(shop: Log) -> None:
+    assert shop.epoch("owner") == 0
+    mine = shop.raise_epoch("owner")
+    shop.append("orders", orders(1), expect=[Epoch("owner", mine)])
+    assert shop.raise_epoch("owner") == shop.epoch("owner") == mine + 1
+    with refused("log/epoch-over"):
+        shop.append("orders", orders(2), expect=[EndOffset("orders", 0, 1), Epoch("owner", mine)])
+    assert read_ids(shop) == [1]
+
+
+def test_a_refused_append_does_not_use_up_its_sequence(shop: Log) -> None:
+    with pytest.raises(ConditionFailed):
+        shop.append("orders", orders(1), producer="shop", sequence=1, expect=[EndOffset("orders", 0, 5)])
+    assert not shop.append("orders", orders(1), producer="shop", sequence=1).repeated
+
+
+def test_append_times_never_go_back_even_if_the_clock_does(open_log: Opener) -> None:
+    now = 0
+    log, behind = open_log(clock=lambda: now), open_log(clock=lambda: 20)
+    log.create_topic("orders", ORDERS)
+    for who, now in [(log, 50), (log, 40), (log, 60), (behind, 0), (log, 10)]:  # noqa: B007
+        who.append("orders", orders(1))
+    times = [entry.appended_at - datetime(1970, 1, 1, tzinfo=UTC) for entry in log.read("orders")]
+    assert [time // timedelta(microseconds=1) for time in times] == [50, 50, 60, 60, 60]
+
+
+def test_threads_append_side_by_side(wide: Log) -> None:
+    def append(name: int) -> None:
+        for sequence in range(10):
+            wide.append("orders", orders(name * 10 + sequence), producer=f"p{name}", sequence=sequence)
+
+    threads = [Thread(target=append, args=(name,)) for name in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(read_ids(wide)) == list(range(40))

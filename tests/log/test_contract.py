@@ -1,0 +1,5 @@
+"""The embedded log keeps the contract."""
+
+from tests.log.contract import *  # noqa: F403
+from tests.log.contract_appends import *  # noqa: F403
+from tests.log.contract_values import *  # noqa: F403

@@ -1,0 +1,96 @@
+"""A session has the kernel and the defaults, and its process ends soon after its work."""
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from penstock.engine import session
+from penstock.errors import EngineError
+
+STATEFUL_QUERY = """
+import sys, time
+from penstock.engine import session
+
+with session("leaving", master="local[2]") as spark:
+    counts = spark.readStream.format("rate").option("rowsPerSecond", 100).load().groupBy("value").count()
+    query = (counts.writeStream.format("noop").outputMode("update")
+             .option("checkpointLocation", sys.argv[1]).start())
+    while not query.recentProgress:
+        time.sleep(0.1)
+    print("done", flush=True)
+    if sys.argv[2:] == ["fail"]:
+        raise RuntimeError("on purpose")
+"""
+
+
+def test_a_session_computes(spark: SparkSession) -> None:
+    assert spark.range(10).groupBy().sum("id").collect()[0][0] == 45
+
+
+def test_a_session_keeps_state_in_rocksdb_with_changelogs(spark: SparkSession) -> None:
+    state = "spark.sql.streaming.stateStore"
+    assert str(spark.conf.get(f"{state}.providerClass")).endswith("RocksDBStateStoreProvider")
+    assert spark.conf.get(f"{state}.rocksdb.changelogCheckpointing.enabled") == "true"
+
+
+def test_a_failing_cast_gives_null(spark: SparkSession) -> None:
+    assert spark.sql("SELECT cast('x' AS INT)").collect()[0][0] is None
+
+
+def test_python_workers_run_this_python(spark: SparkSession) -> None:
+    assert spark.sparkContext.parallelize([0], 1).map(lambda _: sys.executable).collect() == [sys.executable]
+
+
+def test_a_second_session_in_the_process_is_refused(spark: SparkSession) -> None:
+    with pytest.raises(EngineError, match="has a Spark session already"), session():
+        pass
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(("ending", "code"), [([], 0), (["fail"], 1)])
+def test_a_process_with_a_running_stateful_query_ends_promptly(tmp_path: Path, ending: list[str], code: int) -> None:
+    command = [sys.executable, "-c", STATEFUL_QUERY, str(tmp_path / "checkpoint"), *ending]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        said = process.stdout.readline()
+        finished_at = time.monotonic()
+        _, errors = process.communicate(timeout=60)
+    assert (said, process.returncode) == ("done\n", code), errors
+    assert time.monotonic() - finished_at < 20
+
+
+@pytest.mark.spark
+def test_a_session_that_cannot_start_is_an_error_and_leaves_nothing_behind() -> None:
+    program = """
+from penstock.engine import session
+from penstock.errors import EngineError
+for _ in range(2):
+    try:
+        with session(master="nonsense"):
+            pass
+    except EngineError as error:
+        print(error.primary)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
+    assert done.stdout.splitlines() == ["Spark did not start", "Spark did not start"], done.stderr
+
+
+@pytest.mark.spark
+def test_a_java_process_that_does_not_answer_is_killed() -> None:
+    program = """
+import os, signal, time
+from datetime import timedelta
+from pyspark import SparkContext
+from penstock.engine import session
+with session(master="local[2]", patience=timedelta(seconds=1)):
+    java = SparkContext._gateway.proc
+    os.kill(java.pid, signal.SIGSTOP)
+    began_at = time.monotonic()
+print(java.returncode == -signal.SIGKILL, time.monotonic() - began_at < 10)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
+    assert done.stdout == "True True\n", done.stderr

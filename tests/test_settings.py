@@ -1,0 +1,52 @@
+"""What Spark is started with follows from the master, the cores and the user's own settings."""
+
+from collections.abc import Mapping
+
+import pytest
+
+from penstock.engine.session import KERNEL, settings
+from penstock.errors import EngineError
+
+
+def chosen(master: str = "local[*]", cores: int = 4, **conf: str) -> Mapping[str, str]:
+    """The settings; `spark_jars` stands for spark.jars."""
+    named = {key.replace("_", "."): value for key, value in conf.items()}
+    return settings("test", master=master, cores=cores, conf=named, log_level="error")
+
+
+@pytest.mark.parametrize(
+    ("master", "slots"),
+    [
+        ("local[*]", "4"),
+        ("local[3]", "3"),
+        ("local[3,2]", "3"),
+        ("local", "1"),
+        ("local-cluster[2,3,1024]", "6"),
+        ("spark://somewhere:7077", "4"),
+    ],
+)
+def test_there_are_as_many_shuffle_partitions_as_tasks_at_once(master: str, slots: str) -> None:
+    assert chosen(master)["spark.sql.shuffle.partitions"] == slots
+
+
+def test_a_star_is_the_cores_that_this_process_may_use() -> None:
+    assert chosen("local[*]", cores=4)["spark.master"] == "local[4]"
+
+
+def test_the_users_settings_win() -> None:
+    assert chosen(spark_ui_enabled="true")["spark.ui.enabled"] == "true"
+
+
+def test_the_users_jars_stand_beside_the_kernel() -> None:
+    assert chosen(spark_jars="mine.jar")["spark.jars"] == f"{KERNEL},mine.jar"
+
+
+def test_a_cluster_is_not_told_to_call_back_to_this_machine_only() -> None:
+    assert "spark.driver.host" in chosen("local[2]")
+    assert "spark.driver.host" not in chosen("spark://somewhere:7077")
+
+
+def test_a_setting_that_spark_would_ignore_is_refused() -> None:
+    with pytest.raises(EngineError) as error:
+        chosen(sql_shuffle_partitions="8")
+    assert error.value.hint == 'Did you mean "spark.sql.shuffle.partitions"?'
