@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from penstock.engine import Java, find_java
+from penstock.engine.java import Java, find_java
 from penstock.errors import EngineError
 
 

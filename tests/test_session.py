@@ -1,8 +1,11 @@
 """A session has the kernel and the defaults, and its process ends soon after its work."""
 
+import os
+import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -94,3 +97,29 @@ print(java.returncode == -signal.SIGKILL, time.monotonic() - began_at < 10)
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
     assert done.stdout == "True True\n", done.stderr
+
+
+@pytest.mark.spark
+def test_ctrl_c_while_spark_starts_leaves_no_process() -> None:
+    code = "from penstock.engine import session\nwith session('starting'): print('started', flush=True)"
+    mark = {"PENSTOCK_TEST": f"ctrl-c {os.getpid()}"}
+    process = subprocess.Popen([sys.executable, "-c", code], env=os.environ | mark, stderr=subprocess.DEVNULL)
+    until = time.monotonic() + 30
+    while len(processes_with(mark)) < 2 and time.monotonic() < until:
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    assert process.wait(30) == -signal.SIGINT
+    while processes_with(mark) and time.monotonic() < until:
+        time.sleep(0.05)
+    assert processes_with(mark) == []
+
+
+def processes_with(mark: dict[str, str]) -> list[int]:
+    """The processes that were started, directly or not, with this in their environment."""
+    [(name, value)] = mark.items()
+    found = []
+    for path in Path("/proc").glob("[0-9]*/environ"):
+        with suppress(OSError):
+            if f"{name}={value}".encode() in path.read_bytes().split(b"\0"):
+                found.append(int(path.parent.name))
+    return found

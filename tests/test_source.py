@@ -345,7 +345,8 @@ def test_topics_of_one_query_advance_together_and_never_inside_a_frame(
 ) -> None:
     for name in ("a", "b"):
         log.create_topic(name, "id BIGINT")
-    a, b = (stream_topic(spark, log.folder, name).selectExpr("id", FRAME, f"'{name}' AS topic") for name in "ab")
+    streams = (stream_topic(spark, log.folder, name, max_records_per_batch=101) for name in "ab")
+    a, b = (stream.selectExpr("id", FRAME, f"'{name}' AS topic") for stream, name in zip(streams, "ab", strict=True))
     batches = Batches(a.union(b), tmp_path / "c")
     query = batches.start()
     appending = threading.Thread(target=append_pairs, args=(log, 300))
@@ -356,7 +357,7 @@ def test_topics_of_one_query_advance_together_and_never_inside_a_frame(
     held = [[{(row.frame, row.id) for row in batch if row.topic == name} for name in "ab"] for batch in batches.held]
     assert all(in_a == in_b for in_a, in_b in held)
     frames = [{frame for frame, _ in in_a} for in_a, _ in held if in_a]
-    assert len(frames) > 2 and all(max(one) < min(other) for one, other in pairwise(frames))
+    assert len(frames) >= 6 and all(max(one) < min(other) for one, other in pairwise(frames))
     assert sorted(row.id for batch in batches.held for row in batch) == sorted([*range(300), *range(300)])
 
 

@@ -8,6 +8,7 @@ marks a deletion holds only its key.
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TypeVar, assert_never
 
 import pyarrow as pa
@@ -111,7 +112,7 @@ class Schema:
         if not self.columns:
             raise SchemaError("a schema has at least one column")
 
-    @property
+    @cached_property
     def names(self) -> tuple[str, ...]:
         return tuple(column.name for column in self.columns)
 

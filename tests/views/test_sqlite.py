@@ -2,7 +2,7 @@
 
 import random
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -97,7 +97,7 @@ def test_a_row_that_is_not_what_is_replaced_is_refused(shop: Shop, log: Log, sto
 
 def test_a_row_that_is_deleted_must_be_there(shop: Shop, log: Log, store: SqliteStore) -> None:
     shop.batch(spend=[(spend("Bern", 7), None)])
-    assert "frame 3 replaces a row that is not there" in refusal(lambda: catch_up(log, "shop", store))
+    assert "frame 3 deletes a row that is not there" in refusal(lambda: catch_up(log, "shop", store))
 
 
 def test_a_key_that_is_there_already_is_refused(shop: Shop, log: Log, store: SqliteStore) -> None:
@@ -121,7 +121,7 @@ def test_a_bag_row_that_is_taken_away_must_be_there(shop: Shop, log: Log, store:
 def test_a_row_is_not_replaced_by_one_with_another_key(shop: Shop, log: Log, store: SqliteStore) -> None:
     shop.batch(spend=[(None, spend("Bern", 1))])
     shop.batch(spend=[(spend("Bern", 1), spend("Genf", 1))])
-    assert "frame 4 replaces a row by one with another key" in refusal(lambda: catch_up(log, "shop", store))
+    assert "frame 4 replaces by it a row with another key" in refusal(lambda: catch_up(log, "shop", store))
 
 
 def test_a_deletion_says_which_row_leaves(shop: Shop, log: Log, store: SqliteStore) -> None:
@@ -190,8 +190,8 @@ def test_readers_see_the_views_between_two_steps_only(shop: Shop, log: Log, path
         shop.batch(spend=[(spend("Bern", 1), spend("Bern", 2))], names=[(None, name("bob"))])
 
         class Watched(SqliteStore):
-            def _take(self, step: Step, position: Position) -> None:
-                super()._take(step, position)
+            def _take(self, steps: Sequence[Step], before: Position) -> None:
+                super()._take(steps, before)
                 seen.append((len(reader.rows("names")), next(iter(reader.rows("spend")))["orders"]))
 
         with Watched(path) as watched:

@@ -11,8 +11,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from penstock.engine import session
-from penstock.engine.source import read_topic, stream_topic
+from penstock.engine import read_topic, session, stream_topic
 from penstock.log import Log, Record
 
 Spark = Any

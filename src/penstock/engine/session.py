@@ -17,6 +17,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import timedelta
 from pathlib import Path
+from signal import SIGKILL
 from threading import Thread
 from typing import Any, Final
 
@@ -75,8 +76,15 @@ def start(
     _check_surroundings()
     # Both the driver and Spark's Java side read this when they start Python workers.
     os.environ["PYSPARK_PYTHON"] = sys.executable
+    others = _children()
     try:
         return SparkSession.builder.config(map=dict(chosen)).getOrCreate()
+    except KeyboardInterrupt:
+        # PySpark forgets a Java process that is still starting, and that one never ends by itself.
+        for child in _children() - others:
+            with suppress(ProcessLookupError):
+                os.kill(child, SIGKILL)
+        raise
     except (PySparkException, Py4JError) as error:
         _end_java(PATIENCE)
         raise EngineError(
@@ -185,6 +193,12 @@ def _end(process: subprocess.Popen[bytes], patience: timedelta) -> None:
     finally:
         process.kill()
         process.wait()
+
+
+def _children() -> set[int]:
+    """The processes that this one has started, where the system tells."""
+    found = Path("/proc/self/task").glob("*/children")
+    return {int(child) for path in found for child in path.read_text().split()}
 
 
 def _first_line(error: Exception) -> str:

@@ -9,6 +9,7 @@ and nothing is applied.
 """
 
 import json
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -20,7 +21,8 @@ from penstock.errors import ViewError
 from penstock.schema import parse_schema
 from penstock.views.database import file_identity, opened_for_writing, told, transaction
 from penstock.views.folding import fold
-from penstock.views.step import Lineage, Position, Step, View
+from penstock.views.step import Change, Lineage, Position, Step, View
+from penstock.views.steps import grouped
 from penstock.views.tables import POSITION, VIEWS, Table
 
 
@@ -56,10 +58,8 @@ class SqliteStore:
             position = read_position(self._connection)
             if position is None:
                 raise ViewError("the store has no views yet", hint="It must be switched to a lineage first.")
-            fresh = [step for step in steps if step.position.frame > position.frame]
             self._know_tables(position.lineage)
-            for step in fresh:
-                self._take(step, position)
+            self._take([step for step in steps if step.position.frame > position.frame], position)
 
     def switch(self, lineage: Lineage, steps: Iterable[Step]) -> None:
         with told(self.path), transaction(self._connection):
@@ -67,8 +67,8 @@ class SqliteStore:
             if position is not None and position.frame >= lineage.frame:
                 return
             self._replace_tables(lineage)
-            for step in steps:
-                self._take(step, step.position)
+            for group in grouped(steps, lambda step: sum(map(len, step.changes))):
+                self._take(group, group[0].position)
 
     def _reopen_if_replaced(self) -> None:
         """Who writes on to a file that was deleted writes for nobody."""
@@ -94,16 +94,25 @@ class SqliteStore:
         self._lineage = -1
         self._know_tables(lineage.number)
 
-    def _take(self, step: Step, position: Position) -> None:
-        if (step.position.log, step.position.lineage) != (position.log, position.lineage):
-            raise ViewError(
-                f"the store holds lineage {position.lineage}, not {step.position.lineage}",
-                detail=f"The step is that of frame {step.position.frame}.",
-            )
-        for change in step.changes:
-            fold(self._connection, self._tables[change.view], change, frame=step.position.frame)
-        at = step.position
-        row = at.log, at.lineage, at.frame, at.batch, at.until
+    def _take(self, steps: Sequence[Step], before: Position) -> None:
+        """Folds the steps view by view: within a transaction nobody sees the order."""
+        for step in steps:
+            if (step.position.log, step.position.lineage) != (before.log, before.lineage):
+                raise ViewError(
+                    f"the store holds lineage {before.lineage}, not {step.position.lineage}",
+                    detail=f"The step is that of frame {step.position.frame}.",
+                )
+        parts: dict[str, list[tuple[int, Change]]] = defaultdict(list)
+        for step in steps:
+            for change in step.changes:
+                parts[change.view].append((step.position.frame, change))
+        for view, changes in parts.items():
+            fold(self._connection, self._tables[view], changes)
+        if steps:
+            self._move(steps[-1].position)
+
+    def _move(self, to: Position) -> None:
+        row = to.log, to.lineage, to.frame, to.batch, to.until
         columns = "rowid, log, lineage, frame, batch, until"
         self._connection.execute(f"REPLACE INTO {POSITION} ({columns}) VALUES (1, ?, ?, ?, ?, ?)", row)
 

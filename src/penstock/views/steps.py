@@ -4,9 +4,10 @@ Rows are read as Arrow batches of many frames at once; what others may have appe
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
+from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -17,6 +18,7 @@ from penstock.log.frame import Header
 from penstock.views.lineage import batches_between
 from penstock.views.step import Change, Lineage, Position, Step, View
 
+T = TypeVar("T")
 Batch = tuple[Header, Position]
 FRAMES = 500
 RECORDS = 20_000
@@ -31,11 +33,11 @@ def steps_of(
     and no more than some records, unless one frame has more.
     """
     topics = {lineage.topic(view): view for view in views}
-    for group in _groups(batches, topics.keys(), together):
+    for group in grouped(batches, lambda batch: _records(batch[0], topics), together):
         parts: dict[int, list[Change]] = defaultdict(list)
         for topic, view in topics.items():
-            for frame, rows in _rows(log, topic, view, [header for header, _ in group]):
-                parts[frame].append(_change(view, rows))
+            for frame, change in _changes(log, topic, view, [header for header, _ in group]):
+                parts[frame].append(change)
         yield [Step(position, tuple(parts[position.frame])) for _, position in group]
 
 
@@ -51,23 +53,27 @@ def steps_until(log: Log, lineage: Lineage, frame: int) -> Iterator[Step]:
     yield Step(last)
 
 
-def _groups(batches: Iterable[Batch], topics: Iterable[str], together: int) -> Iterator[list[Batch]]:
-    group: list[Batch] = []
-    records = 0
-    wanted = frozenset(topics)
-    for header, position in batches:
-        count = sum(block.count for block in header.blocks if block.topic in wanted)
-        if group and (len(group) >= together or records + count > RECORDS):
+def grouped(items: Iterable[T], records: Callable[[T], int], most: int = FRAMES) -> Iterator[list[T]]:
+    """The items in groups of at most `most`, and of no more records than are handled at once, unless one has more."""
+    group: list[T] = []
+    held = 0
+    for item in items:
+        count = records(item)
+        if group and (len(group) >= most or held + count > RECORDS):
             yield group
-            group, records = [], 0
-        group.append((header, position))
-        records += count
+            group, held = [], 0
+        group.append(item)
+        held += count
     if group:
         yield group
 
 
-def _rows(log: Log, topic: str, view: View, headers: Sequence[Header]) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """The topic's rows in these frames, cut at the frames."""
+def _records(header: Header, topics: Collection[str]) -> int:
+    return sum(block.count for block in header.blocks if block.topic in topics)
+
+
+def _changes(log: Log, topic: str, view: View, headers: Sequence[Header]) -> Iterator[tuple[int, Change]]:
+    """What these frames do to a view, frame by frame; a frame with very many rows in several pieces."""
     spans: dict[int, tuple[int, int]] = {}
     frames: set[int] = set()
     for header in headers:
@@ -78,23 +84,30 @@ def _rows(log: Log, topic: str, view: View, headers: Sequence[Header]) -> Iterat
                 frames.add(header.frame)
     columns = [*view.schema.names, "_place", "_deleted", "_replaces"]
     for partition, (start, end) in spans.items():
-        for batch in log.batches(topic, partition=partition, start=start, end=end, columns=columns):
-            yield from ((frame, rows) for frame, rows in _cut(batch) if frame in frames)
+        batches = log.batches(topic, partition=partition, start=start, end=end, columns=columns)
+        for rows in _merged(batches):
+            yield from ((frame, change) for frame, change in _cut(view, rows) if frame in frames)
 
 
-def _cut(batch: pa.RecordBatch) -> Iterator[tuple[int, pa.RecordBatch]]:
-    frames = batch.column("_place").to_numpy() // FRAME
-    bounds = [0, *(np.flatnonzero(np.diff(frames)) + 1).tolist(), len(batch)]
+def _merged(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Small batches as few large ones: what Arrow does costs as much for one row as for a thousand."""
+    for group in grouped(batches, len, most=FRAMES):
+        yield from pa.Table.from_batches(group).combine_chunks().to_batches() if len(group) > 1 else group
+
+
+def _cut(view: View, rows: pa.RecordBatch) -> Iterator[tuple[int, Change]]:
+    old, new = _old_and_new(view, rows)
+    frames = rows.column("_place").to_numpy() // FRAME
+    bounds = [0, *(np.flatnonzero(np.diff(frames)) + 1).tolist(), len(rows)]
     for start, end in pairwise(bounds):
-        yield int(frames[start]), batch.slice(start, end - start)
+        yield int(frames[start]), Change(view.name, old.slice(start, end - start), new.slice(start, end - start))
 
 
-def _change(view: View, rows: pa.RecordBatch) -> Change:
+def _old_and_new(view: View, rows: pa.RecordBatch) -> tuple[pa.StructArray, pa.StructArray]:
     deleted = rows.column("_deleted").fill_null(False)
     replaces = rows.column("_replaces")
-    fields = list(replaces.type)
     columns = [rows.column(name) for name in view.schema.names]
-    new = pa.StructArray.from_arrays(columns, fields=fields, mask=deleted)
+    new = pa.StructArray.from_arrays(columns, fields=list(replaces.type), mask=deleted)
     if view.key:
-        return Change(view.name, replaces, new)
-    return Change(view.name, pa.StructArray.from_arrays(columns, fields=fields, mask=pc.invert(deleted)), new)
+        return replaces, new
+    return pa.StructArray.from_arrays(columns, fields=list(replaces.type), mask=pc.invert(deleted)), new
