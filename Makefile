@@ -26,7 +26,7 @@ check: $(READY) ## format, lint, types, imports between rooms, and the tests tha
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
-	@$(BIN)/python -m pytest -q -m "not spark"
+	@$(BIN)/python -m pytest -q -n 2 --dist worksteal -m "not spark"
 
 soak: setup ## all tests with many more random cases; takes long
 	@PENSTOCK_SOAK=1 $(BIN)/python -m pytest --timeout=0

@@ -13,18 +13,18 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from multiprocessing.synchronize import Barrier
 from pathlib import Path
 from threading import Event, Thread
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from benchmarks._report import report
 from penstock.engine import read_topic, session
-from penstock.log import Log
+from penstock.log import Limits, Log
 
 SCHEMA = "id BIGINT, customer BIGINT, amount DOUBLE, at TIMESTAMP, city STRING"
 BATCH = 1000
@@ -56,9 +56,9 @@ def events(count: int, first: int = 0) -> pa.RecordBatch:
 
 
 @contextmanager
-def new_log(folder: Path) -> Iterator[Log]:
+def new_log(folder: Path, limits: Limits | None = None) -> Iterator[Log]:
     shutil.rmtree(folder, ignore_errors=True)
-    with Log.open(folder) as log:
+    with Log.open(folder, limits=limits) as log:
         log.create_topic("events", SCHEMA, event_time="at")
         yield log
 
@@ -71,7 +71,7 @@ def durable_appends(folder: Path, rounds: int, commits: int) -> dict[str, float]
         log.append("events", batch)
         data = bytes(log.mark().end)
         for _ in range(rounds):
-            floors.append(per_second(commits, lambda: (file.write(data), os.fdatasync(file.fileno()))))
+            floors.append(per_second(commits, lambda: written(file.fileno(), data)))
             ours.append(per_second(commits, lambda: log.append("events", batch)))
     ratio = statistics.median(our / floor for our, floor in zip(ours, floors, strict=True))
     return {
@@ -79,6 +79,11 @@ def durable_appends(folder: Path, rounds: int, commits: int) -> dict[str, float]
         "append_records_per_s": statistics.median(ours) * BATCH,
         "append_against_floor": ratio,
     }
+
+
+def written(file: int, data: bytes) -> None:
+    os.write(file, data)
+    os.fdatasync(file)
 
 
 def per_second(times: int, action: Callable[[], object]) -> float:
@@ -100,27 +105,30 @@ def lone_records(folder: Path, count: int) -> dict[str, float]:
     return {"lone_record_p50_ms": cuts[49], "lone_record_p99_ms": cuts[98]}
 
 
-def append_many(folder: Path, commits: int) -> None:
+def append_many(folder: Path, commits: int, ready: Barrier) -> None:
+    batch = events(BATCH)
     with Log.open(folder) as log:
+        ready.wait()
         for _ in range(commits):
-            log.append("events", events(BATCH))
+            log.append("events", batch)
+        ready.wait()
 
 
 def four_processes(folder: Path, commits: int) -> dict[str, float]:
+    spawn = multiprocessing.get_context("spawn")
+    ready = spawn.Barrier(5)
     with new_log(folder / "four") as log:
-        spawn = multiprocessing.get_context("spawn")
-        begun = time.perf_counter()
-        workers = [spawn.Process(target=append_many, args=(log.folder, commits)) for _ in range(4)]
+        workers = [spawn.Process(target=append_many, args=(log.folder, commits, ready)) for _ in range(4)]
         for worker in workers:
             worker.start()
-        while not log.ends("events")[0]:
-            time.sleep(0.001)
-        begun, start = time.perf_counter(), log.ends("events")[0]
+        ready.wait()
+        begun = time.perf_counter()
+        ready.wait()
+        took = time.perf_counter() - begun
         for worker in workers:
             worker.join()
-        done = log.ends("events")[0] - start
-        assert done + start == 4 * commits * BATCH
-        return {"four_processes_records_per_s": done / (time.perf_counter() - begun)}
+        assert log.ends("events")[0] == 4 * commits * BATCH
+        return {"four_processes_records_per_s": 4 * commits * BATCH / took}
 
 
 def opening(folder: Path, records: int) -> dict[str, float]:
@@ -139,14 +147,16 @@ def opening(folder: Path, records: int) -> dict[str, float]:
 
 def totals(frame: DataFrame) -> tuple[object, ...]:
     """Reads every column of every row, and answers with one row."""
-    row = frame.agg(sf.count("*"), sf.sum("id"), sf.max("customer"), sf.sum("amount"), sf.max("at"), sf.max("city")).first()
+    row = frame.agg(
+        sf.count("*"), sf.sum("id"), sf.max("customer"), sf.sum("amount"), sf.max("at"), sf.max("city")
+    ).first()
     assert row is not None
     return tuple(row)
 
 
 def into_spark(spark: SparkSession, folder: Path, records: int, rounds: int) -> dict[str, float]:
     """The same rows from 1,000-record frames, from sealed files, and from parquet files, in turn."""
-    with new_log(folder / "spark") as log:
+    with new_log(folder / "spark", Limits(stretch_bytes=1 << 40, stretch_frames=1 << 30)) as log:
         for first in range(0, records, BATCH):
             log.append("events", events(BATCH, first))
         figures = compared(spark, log, folder, records, rounds, name="journal")
@@ -157,20 +167,15 @@ def into_spark(spark: SparkSession, folder: Path, records: int, rounds: int) -> 
     return figures
 
 
-def compared(
-    spark: SparkSession, log: Log, folder: Path, records: int, rounds: int, *, name: str
-) -> dict[str, float]:
-    parquet = folder / "parquet"
-    if not parquet.exists():
-        parquet.mkdir()
-        for part in range(2):
-            half = records // 2
-            pq.write_table(pa.Table.from_batches([events(half, part * half)]), parquet / f"{part}.parquet")
+def compared(spark: SparkSession, log: Log, folder: Path, records: int, rounds: int, *, name: str) -> dict[str, float]:
+    parquet = str(folder / "parquet")
+    if not Path(parquet).exists():
+        read_topic(spark, log.folder, "events").repartition(2).write.parquet(parquet)
     ours, theirs = [], []
     until = log.mark().next_frame
     for at in range(rounds + 1):
         mine, took = timed(lambda: totals(read_topic(spark, log.folder, "events", until_frame=until)))
-        other, reference = timed(lambda: totals(spark.read.parquet(str(parquet))))
+        other, reference = timed(lambda: totals(spark.read.parquet(parquet)))
         assert mine == other, (mine, other)
         if at:  # the first round warms up both sides
             ours.append(records / took)
@@ -190,7 +195,7 @@ def timed(action: Callable[[], tuple[object, ...]]) -> tuple[tuple[object, ...],
 
 @contextmanager
 def appending(log: Log) -> Iterator[None]:
-    """Appends 100 batches a second to another topic and the same log, in the background, for as long as the block runs."""
+    """Appends up to 100 batches a second, to the topic that is read and to another, for as long as the block runs."""
     stop = Event()
     log.create_topic("others", SCHEMA, event_time="at")
 

@@ -1,4 +1,4 @@
-"""Random pipelines and what is fed to them: views out of everything that the engine supports, over a stream, a table and a bag."""
+"""Random pipelines and what is fed to them: views of everything that the engine supports, over three relations."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -124,7 +124,10 @@ def _steps(draw: st.DrawFn, count: int) -> list[Step]:
     bag: list[dict[str, Any]] = []
     steps: list[Step] = []
     for _ in range(count):
-        step: dict[str, list[Any]] = {"s": draw(st.lists(rows(), max_size=6)), "d": draw(st.lists(_changes(), max_size=4))}
+        step: dict[str, list[Any]] = {
+            "s": draw(st.lists(rows(), max_size=6)),
+            "d": draw(st.lists(_changes(), max_size=4)),
+        }
         added = draw(st.lists(rows(), max_size=4))
         bag += added
         gone = [bag.pop(draw(st.integers(0, len(bag) - 1))) for _ in range(draw(st.integers(0, 2))) if bag]

@@ -121,7 +121,7 @@ def test_a_bag_row_that_is_taken_away_must_be_there(shop: Shop, log: Log, store:
 def test_a_row_is_not_replaced_by_one_with_another_key(shop: Shop, log: Log, store: SqliteStore) -> None:
     shop.batch(spend=[(None, spend("Bern", 1))])
     shop.batch(spend=[(spend("Bern", 1), spend("Genf", 1))])
-    assert "frame 4 replaces by it a row with another key" in refusal(lambda: catch_up(log, "shop", store))
+    assert "frame 4 replaces a row by one with another key" in refusal(lambda: catch_up(log, "shop", store))
 
 
 def test_a_deletion_says_which_row_leaves(shop: Shop, log: Log, store: SqliteStore) -> None:

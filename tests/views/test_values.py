@@ -117,7 +117,7 @@ def _shown(array: pa.Array) -> Any:
 
 
 @given(TYPES.flatmap(lambda type_: st.tuples(st.just(type_), st.lists(values_of(type_), max_size=5))))
-@examples(300)
+@examples(100)
 def test_every_value_of_every_type_comes_back(case: tuple[Type, list[Any]]) -> None:
     type_, values = case
     array = array_of(type_, values)

@@ -1,8 +1,8 @@
 """Topics of an embedded log as Spark DataFrames, in batch and streaming.
 
-Both have the topic's newest columns; the hidden ones (`_partition`, `_offset`, `_appended_at`, `_place`, `_watermark`,
-`_deleted`, `_replaces`, `_headers`) appear when they are named. A batch reads what is committed when it is planned. All
-streams of one query advance together, from one frame of the log to another.
+Both have the topic's newest columns; the hidden ones (`_partition`, `_offset`, `_appended_at`, `_place`,
+`_watermark`, `_deleted`, `_replaces`, `_headers`) appear when they are named. A batch reads what is committed when it
+is planned. All streams of one query advance together, from one frame of the log to another.
 """
 
 import json
@@ -30,8 +30,8 @@ class Range(TypedDict, total=False):
 def read_topic(spark: SparkSession, log_path: str | Path, topic: str, **within: Unpack[Range]) -> DataFrame:
     """The topic's records as they are committed now.
 
-    `watermark` is the delay behind the largest event time that `_watermark` has; `scope` says whose punctuation counts
-    for it, besides that for everybody.
+    `watermark` is the delay behind the largest event time that `_watermark` has; `scope` says whose punctuation
+    counts for it, besides that for everybody.
     """
     options = {
         "fromFrame": within.get("from_frame"),

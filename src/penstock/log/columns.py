@@ -55,6 +55,8 @@ def columns_of(topic: Topic, rows: Rows) -> Columns:
 
 
 def _from_arrow(topic: Topic, rows: pa.Table | pa.RecordBatch) -> pa.RecordBatch:
+    if isinstance(rows, pa.RecordBatch) and rows.schema.equals(block_schema(topic.schema, ())):
+        return rows
     table = pa.table(rows) if isinstance(rows, pa.RecordBatch) else rows
     table = table.combine_chunks()
     extras = tuple(name for name in EXTRAS if name in table.schema.names)

@@ -5,7 +5,7 @@ again in their sealed place. Frame headers of a stretch are read once and kept w
 """
 
 import os
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import OrderedDict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -15,12 +15,24 @@ from typing import Any
 
 from penstock.errors import DamagedLog
 from penstock.log.catalog import Catalog, restored
-from penstock.log.frame import Found, Header
+from penstock.log.frame import INDEX_BITS, Block, Found, Header
 from penstock.log.mark import Mark, read_mark
 from penstock.log.stretch import Gap, next_front, read_front, read_prelude, scan
 
 KEPT = 8
 """Stretches whose headers stay in memory."""
+
+
+@dataclass(frozen=True)
+class Member:
+    """A block and the frame that holds it."""
+
+    found: Found
+    block: Block
+
+    @property
+    def place(self) -> int:
+        return self.found.header.frame << INDEX_BITS | self.block.index
 
 
 @dataclass
@@ -34,6 +46,8 @@ class Stretch:
     prelude: dict[str, Any]
     seen: int
     frames: list[Found] = field(default_factory=list)
+    members: dict[tuple[str, int], list[Member]] = field(default_factory=dict)
+    """The blocks of each topic and partition, in the order of their offsets."""
     gaps: list[Gap] = field(default_factory=list)
 
     def __del__(self) -> None:
@@ -45,10 +59,14 @@ class Stretch:
 
     def frames_from(self, number: int) -> list[Found]:
         """The frames seen so far whose number is at least `number`."""
-        at = len(self.frames)
-        while at and self.frames[at - 1].header.frame >= number:
-            at -= 1
-        return self.frames[at:]
+        return self.frames[bisect_left(self.frames, number, key=lambda found: found.header.frame) :]
+
+    def members_between(self, topic: str, partition: int, start: int, end: int) -> list[Member]:
+        """The blocks that hold any of the offsets from `start` up to `end`."""
+        members = self.members.get((topic, partition), [])
+        first = bisect_right(members, start, key=lambda member: member.block.end)
+        last = bisect_left(members, end, key=lambda member: member.block.base)
+        return members[first:last]
 
     def read_on(self, end: int) -> None:
         after = self.frames[-1].header.frame if self.frames else self.first - 1
@@ -57,6 +75,8 @@ class Stretch:
                 self.gaps.append(each)
             else:
                 self.frames.append(each)
+                for block in each.header.blocks:
+                    self.members.setdefault((block.topic, block.partition), []).append(Member(each, block))
         self.seen = max(self.seen, end)
 
 
@@ -171,8 +191,8 @@ class Journal:
 
     def header(self, frame: int) -> Header | None:
         first = self.stretch_of(frame)
-        frames = self.stretch(first).frames if first is not None else []
-        return next((found.header for found in frames if found.header.frame == frame), None)
+        found = self.stretch(first).frames_from(frame)[:1] if first is not None else []
+        return found[0].header if found and found[0].header.frame == frame else None
 
     def find(self, producer: str, sequence: int) -> Header | None:
         """The frame that this producer appended under this sequence; the newest stretches are looked at first."""
@@ -185,6 +205,5 @@ class Journal:
     def headers(self, start: int = 0) -> Iterator[Header]:
         """All committed frames' headers from number `start` on."""
         for first in [each for each in self.firsts() if each >= (self.stretch_of(start) or 0)]:
-            for found in list(self.stretch(first).frames):
-                if found.header.frame >= start:
-                    yield found.header
+            for found in self.stretch(first).frames_from(start):
+                yield found.header

@@ -50,9 +50,6 @@ class Progress:
         self.wanted = wanted
         self.next = list(wanted.starts)
 
-    def wants(self, partition: int, start: int, end: int) -> bool:
-        return start < self.wanted.ends[partition] and end > self.next[partition]
-
     def reach(self, partition: int, offset: int, *, after: Path) -> None:
         """Reading goes on at `offset`; every wanted record before it must have come."""
         missing, until = self.next[partition], min(offset, self.wanted.ends[partition])
@@ -169,20 +166,24 @@ def _start_stretch(journal: Journal, firsts: Sequence[int], wanted: Range) -> in
 
 def _open_stretch(journal: Journal, stretch: Stretch, progress: Progress) -> Iterator[pa.RecordBatch]:
     topic = progress.wanted.topic
-    for found in list(stretch.frames):
-        for block in found.header.blocks:
-            if block.topic != topic.name or not progress.wants(block.partition, block.base, block.end):
-                continue
-            progress.reach(block.partition, block.base, after=stretch.path)
-            try:
-                for base, index, batch in block_batches(journal, stretch, found, block, topic):
-                    yield progress.taken(block.partition, base, stamped(batch, base, found, index))
-            except DamagedLog as error:
-                again = journal.stretch(stretch.first)
-                if again.sealed:  # meanwhile, and with it a staged file has gone
-                    yield from _sealed_stretch(journal, again, progress)
-                    return
-                progress.pass_by(error)
+    wanted = progress.wanted
+    members = [
+        member
+        for partition in wanted.partitions
+        for member in stretch.members_between(topic.name, partition, progress.next[partition], wanted.ends[partition])
+    ]
+    for member in sorted(members, key=lambda member: member.place):
+        found, block = member.found, member.block
+        progress.reach(block.partition, block.base, after=stretch.path)
+        try:
+            for base, index, batch in block_batches(journal, stretch, found, block, topic):
+                yield progress.taken(block.partition, base, stamped(batch, base, found, index))
+        except DamagedLog as error:
+            again = journal.stretch(stretch.first)
+            if again.sealed:  # meanwhile, and with it a staged file has gone
+                yield from _sealed_stretch(journal, again, progress)
+                return
+            progress.pass_by(error)
 
 
 def _sealed_stretch(journal: Journal, stretch: Stretch, progress: Progress) -> Iterator[pa.RecordBatch]:

@@ -8,7 +8,6 @@ left in the journal, where the damage can be seen.
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from zlib import crc32
@@ -20,21 +19,13 @@ from penstock.errors import DamagedLog
 from penstock.log.blocks import block_batches, conformed
 from penstock.log.columns import EXTRAS, block_schema
 from penstock.log.disk import Disk
-from penstock.log.frame import INDEX_BITS, Block, Found, encode
-from penstock.log.journal import Journal, Stretch
+from penstock.log.frame import INDEX_BITS, Found, encode
+from penstock.log.journal import Journal, Member, Stretch
 from penstock.log.stretch import encode_prelude
 from penstock.log.topic import Topic
 
 BATCH_ROWS = 1 << 16
 STAMPS = pa.schema([("_offset", pa.int64()), ("_place", pa.int64()), ("_appended_at", pa.timestamp("us", "UTC"))])
-
-
-@dataclass(frozen=True)
-class Member:
-    """A block of the stretch and the frame that holds it."""
-
-    found: Found
-    block: Block
 
 
 def seal(journal: Journal, first: int, disk: Disk) -> bool:
@@ -52,7 +43,7 @@ def seal(journal: Journal, first: int, disk: Disk) -> bool:
     catalog = journal.catalog_after(first)
     files = [
         _write_file(journal, stretch, unfinished, catalog.topic(key[0]), members, disk)
-        for key, members in _members(stretch).items()
+        for key, members in stretch.members.items()
     ]
     _write_headers(stretch, unfinished / "headers.journal", files, disk)
     disk.sync_folder(unfinished)
@@ -72,14 +63,6 @@ def _unharmed(journal: Journal, stretch: Stretch) -> bool:
     except (DamagedLog, KeyError):  # or a topic whose creation is damaged
         return False
     return True
-
-
-def _members(stretch: Stretch) -> dict[tuple[str, int], list[Member]]:
-    members: dict[tuple[str, int], list[Member]] = {}
-    for found in stretch.frames:
-        for block in found.header.blocks:
-            members.setdefault((block.topic, block.partition), []).append(Member(found, block))
-    return members
 
 
 def _write_file(

@@ -18,6 +18,7 @@ from penstock.errors import ViewError
 from penstock.views.tables import POSITION, VIEWS
 
 BUSY_MILLISECONDS = 10_000
+CACHE_KIBIBYTES = 1 << 16
 APPLICATION = int.from_bytes(b"PSTK")
 FORMAT = 1
 SCHEMA = f"""
@@ -32,6 +33,7 @@ def opened_for_writing(path: Path | str) -> apsw.Connection:
     """A connection to the store's file, made if it is not there."""
     connection = _connected(path, apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE)
     connection.execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL")
+    connection.execute(f"PRAGMA cache_size = -{CACHE_KIBIBYTES}; PRAGMA journal_size_limit = {CACHE_KIBIBYTES << 10}")
     if _is_empty(connection):
         with transaction(connection):
             if _is_empty(connection):  # still, now that nobody else can be making it

@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 
 from penstock.errors import ViewError
 from penstock.views.step import Change
+from penstock.views.steps import grouped
 from penstock.views.tables import Table, hashed
 from penstock.views.values import Values, encoded_columns
 
@@ -34,6 +35,12 @@ Columns = list[list[Any]]
 
 def fold(connection: apsw.Connection, table: Table, changes: Sequence[tuple[int, Change]]) -> None:
     """Folds changes, each with its frame, in order, into the view's table."""
+    for group in grouped(changes, lambda change: len(change[1]), most=len(changes)):
+        for part in _parts(group):
+            (_fold_keyed if table.view.key else _fold_bag)(_Target(connection, table), part)
+
+
+def _parts(changes: Sequence[tuple[int, Change]]) -> "Iterator[_Part]":
     old = pa.concat_arrays([change.old for _, change in changes])
     new = pa.concat_arrays([change.new for _, change in changes])
     frames = np.repeat([frame for frame, _ in changes], [len(change) for _, change in changes])
@@ -42,8 +49,7 @@ def fold(connection: apsw.Connection, table: Table, changes: Sequence[tuple[int,
     for start in range(0, len(order), SLICE):
         at = order[start : start + SLICE]
         chosen = pa.array(at)
-        part = _Part(old.take(chosen), new.take(chosen), frames[at].tolist(), kinds[at].tolist())
-        (_fold_keyed if table.view.key else _fold_bag)(_Target(connection, table), part)
+        yield _Part(old.take(chosen), new.take(chosen), frames[at].tolist(), kinds[at].tolist())
 
 
 def _valid(rows: pa.StructArray) -> np.ndarray[Any, Any]:
@@ -161,7 +167,7 @@ def _update(target: _Target, old: Columns, new: Columns, frames: Sequence[int]) 
     before, after = target.of_key(old), target.of_key(new)
     if before != after:
         at = next(at for at, keys in enumerate(zip(*before, strict=True)) if keys != tuple(c[at] for c in after))
-        raise target.misfit(f"frame {frames[at]} replaces by it a row with another key", new, at)
+        raise target.misfit(f"frame {frames[at]} replaces a row by one with another key", new, at)
     rows = zip(*target.of_rest(new), *old, strict=True)
     what = "replaces a row that is not there"
     target.run(target.table.update, rows, lambda at: target.misfit(f"frame {frames[at]} {what}", old, at))

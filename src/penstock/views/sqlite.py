@@ -1,8 +1,8 @@
 """SqliteStore: the views of a pipeline in one SQLite file, a table for each.
 
 A step is one transaction: the changes of all views and the position. When `apply` has returned it is on disk. Readers
-in any process see the tables between two steps, never within one. The file may be deleted, or be replaced by an older
-copy (and while no process has it open, only then), at any time: following the log makes it whole again.
+in any process see the tables between two steps, never within one. The file may be deleted at any time, and be replaced
+by an older copy while nobody has it open: following the log makes it whole again.
 
 What leaves must be there: a change that does not fit what the table holds is refused with its view, row and frame,
 and nothing is applied.
