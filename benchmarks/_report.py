@@ -23,7 +23,7 @@ def report(name: str, figures: Mapping[str, float], goals: Mapping[str, str]) ->
         table.add_column(heading, justify="left" if heading == "figure" else "right", no_wrap=True)
     for key, value in figures.items():
         table.add_row(key, shown(value), goals.get(key, ""))
-    Console().print(table)
+    Console(width=110).print(table)
     RESULTS.mkdir(exist_ok=True)
     text = json.dumps({"machine": machine(), "figures": {k: round(v, 4) for k, v in figures.items()}}, indent=2)
     (RESULTS / f"{name}.json").write_text(text + "\n")

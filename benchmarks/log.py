@@ -69,7 +69,9 @@ def durable_appends(folder: Path, rounds: int, commits: int) -> dict[str, float]
     floors, ours = [], []
     with new_log(folder / "append") as log, open(folder / "floor", "wb", buffering=0) as file:
         log.append("events", batch)
-        data = bytes(log.mark().end)
+        before = log.mark().end
+        log.append("events", batch)
+        data = bytes(log.mark().end - before)
         for _ in range(rounds):
             floors.append(per_second(commits, lambda: written(file.fileno(), data)))
             ours.append(per_second(commits, lambda: log.append("events", batch)))
@@ -159,20 +161,20 @@ def into_spark(spark: SparkSession, folder: Path, records: int, rounds: int) -> 
     with new_log(folder / "spark", Limits(stretch_bytes=1 << 40, stretch_frames=1 << 30)) as log:
         for first in range(0, records, BATCH):
             log.append("events", events(BATCH, first))
-        figures = compared(spark, log, folder, records, rounds, name="journal")
+        until = log.mark().next_frame
+        figures = compared(spark, log, until, records, rounds, name="journal")
         log.seal()
-        figures |= compared(spark, log, folder, records, rounds, name="sealed")
+        figures |= compared(spark, log, until, records, rounds, name="sealed")
         with appending(log):
-            figures |= compared(spark, log, folder, records, rounds, name="while_appending")
+            figures |= compared(spark, log, until, records, rounds, name="while_appending")
     return figures
 
 
-def compared(spark: SparkSession, log: Log, folder: Path, records: int, rounds: int, *, name: str) -> dict[str, float]:
-    parquet = str(folder / "parquet")
+def compared(spark: SparkSession, log: Log, until: int, records: int, rounds: int, *, name: str) -> dict[str, float]:
+    parquet = str(log.folder.parent / "parquet")
     if not Path(parquet).exists():
         read_topic(spark, log.folder, "events").repartition(2).write.parquet(parquet)
     ours, theirs = [], []
-    until = log.mark().next_frame
     for at in range(rounds + 1):
         mine, took = timed(lambda: totals(read_topic(spark, log.folder, "events", until_frame=until)))
         other, reference = timed(lambda: totals(spark.read.parquet(parquet)))

@@ -1,10 +1,12 @@
 """The wheel carries the kernel, and the jar in it fits its sources."""
 
+import os
 import runpy
 import subprocess
 import sys
 import zipfile
 from collections.abc import Callable
+from importlib.metadata import distributions
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,16 @@ import pytest
 ROOT = Path(__file__).parent.parent
 SERVICE = "META-INF/services/org.apache.spark.sql.sources.DataSourceRegister"
 DOOR = 'package penstock.kernel\nobject Door { def hello: String = "hello" }\n'
+USE_THE_LOG = """
+import sys
+from pathlib import Path
+import penstock.log
+print(Path(penstock.log.__file__).parent.parent.parent)
+with penstock.log.Log.open(sys.argv[1]) as log:
+    log.create_topic("t", "id INT")
+    log.append("t", [{"id": 1}])
+    print([entry.value["id"] for entry in log.read("t")])
+"""
 
 pytestmark = pytest.mark.spark
 
@@ -72,21 +84,36 @@ def test_a_kernel_that_does_not_compile_leaves_the_old_jar(
     assert jar.read_bytes() == before
 
 
-def test_the_wheel_carries_the_kernel_with_its_service(tmp_path: Path) -> None:
-    command = [
-        sys.executable,
-        "-m",
-        "build",
-        "--wheel",
-        "--no-isolation",
-        "--outdir",
-        str(tmp_path),
-        str(ROOT),
-    ]
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("wheel")
+    command = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(folder), str(ROOT)]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    (wheel,) = tmp_path.glob("*.whl")
+    (wheel,) = folder.glob("*.whl")
+    return wheel
+
+
+def test_the_wheel_carries_the_kernel_with_its_service(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         assert "penstock/py.typed" in archive.namelist()
         jar = zipfile.ZipFile(archive.open("penstock/engine/kernel.jar"))
         assert SERVICE in jar.namelist()
+
+
+def test_an_installed_wheel_has_the_kernel_the_command_and_a_log_that_works(wheel: Path, tmp_path: Path) -> None:
+    installed = tmp_path / "installed"
+    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", "--target", str(installed)]
+    subprocess.run([*pip, str(wheel)], check=True)
+    (metadata,) = distributions(name="penstock", path=[str(installed)])
+    (command,) = metadata.entry_points.select(group="console_scripts")
+    assert (command.name, command.value) == ("penstock", "penstock.cli:main")
+    assert zipfile.is_zipfile(installed / "penstock" / "engine" / "kernel.jar")
+    ran = subprocess.run(
+        [sys.executable, "-c", USE_THE_LOG, str(tmp_path / "log")],
+        env={**os.environ, "PYTHONPATH": str(installed)},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+    )
+    assert (ran.returncode, ran.stdout) == (0, f"{installed}\n[1]\n"), ran.stderr

@@ -2,7 +2,11 @@
 
 import random
 import shutil
+import struct
+import subprocess
+import sys
 import threading
+import zlib
 from collections.abc import Callable, Iterator
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
@@ -16,7 +20,7 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from penstock.engine.source import read_topic, stream_topic
-from penstock.log import Log, Record
+from penstock.log import Limits, Log, Place, Record
 
 pytestmark = pytest.mark.spark
 
@@ -476,3 +480,202 @@ def test_without_a_delay_only_punctuation_moves_the_watermark(spark: SparkSessio
     log.append("orders", numbered(3, 4))
     rows = read_topic(spark, log.folder, "orders").orderBy("id").select("_watermark").collect()
     assert [row._watermark for row in rows] == [None, None, None, after(1).replace(tzinfo=None)]
+
+
+@pytest.fixture
+def short(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Log:
+    """A log in stretches of four frames that are sealed only when asked: ids 0 to 2, 3 to 6, 7 and 8."""
+    log = Log.open(tmp_path / "short", limits=Limits(stretch_frames=4))
+    monkeypatch.setattr(log._sealing, "look", lambda stretch: None)
+    with_orders(log)
+    for number in range(9):
+        log.append("orders", numbered(number, number + 1))
+    return log
+
+
+def stretch_file(log: Log, first: int) -> Path:
+    return log.folder / "journal" / f"{first:020}.journal"
+
+
+def lose(path: Path, header: bytes) -> None:
+    """Damages both headers of the frame that has these bytes in its header."""
+    data = path.read_bytes()
+    flip(path, data.index(header), data.rindex(header))
+
+
+def test_records_lost_at_the_end_of_a_stretch_are_missed(spark: SparkSession, short: Log, tmp_path: Path) -> None:
+    lose(stretch_file(short, 0), b'"base":2,')
+    ranges: tuple[dict[str, Any], ...] = ({}, {"from_frame": 3}, {"until_frame": 4}, {"until_offsets": {0: 3}})
+    for within in ranges:
+        with pytest.raises(Exception, match='topic "orders", partition 0, offsets 2 to 2 are damaged'):
+            read_topic(spark, short.folder, "orders", **within).collect()
+    with pytest.raises(Exception, match='topic "orders", partition 0, offsets 2 to 2 are damaged'):
+        Batches(stream_topic(spark, short.folder, "orders"), tmp_path / "c").run()
+    assert ids(read_topic(spark, short.folder, "orders", until_frame=3)) == [0, 1]
+    assert ids(read_topic(spark, short.folder, "orders", from_frame=4)) == [*range(3, 9)]
+    assert ids(read_topic(spark, short.folder, "orders", from_offsets={0: 3})) == [*range(3, 9)]
+
+
+def test_records_of_a_stretch_that_is_gone_are_missed(spark: SparkSession, short: Log, tmp_path: Path) -> None:
+    for name in ("journal", "sealed"):
+        gone = stretch_file(short, 4)
+        if name == "sealed":
+            short._sealing.run()
+            gone = short.folder / "sealed" / gone.stem
+        kept = gone.rename(tmp_path / name)
+        with Log.open(shutil.copytree(short.folder, tmp_path / f"without-{name}")) as copy:
+            with pytest.raises(Exception, match='topic "orders", partition 0, offsets 3 to 6 are damaged'):
+                read_topic(spark, copy.folder, "orders").collect()
+            assert ids(read_topic(spark, copy.folder, "orders", from_offsets={0: 7})) == [7, 8]
+        kept.rename(gone)
+
+
+def test_a_range_that_ends_with_a_lost_frame_is_refused(spark: SparkSession, log: Log) -> None:
+    lose(named(log), b'"base":1,')
+    with pytest.raises(Exception, match='topic "names", partition 0, offsets 1 to 1 are damaged'):
+        read_topic(spark, log.folder, "names", from_frame=2, until_frame=3).collect()
+    assert read_topic(spark, log.folder, "names", from_frame=3).collect() == [Row(name="the third name")]
+
+
+def test_a_last_frame_that_cannot_be_read_is_refused(spark: SparkSession, log: Log) -> None:
+    lose(named(log), b'"base":2,')
+    with pytest.raises(Exception, match="frames 3 to 3 cannot be read"):
+        read_topic(spark, log.folder, "names").collect()
+    assert read_topic(spark, log.folder, "names", until_frame=3).count() == 2
+
+
+def test_a_header_lost_in_a_sealed_stretch_hides_only_where_its_records_stand(spark: SparkSession, short: Log) -> None:
+    short._sealing.run()
+    lose(short.folder / "sealed" / f"{4:020}" / "headers.journal", b'"base":4,')
+    assert ids(read_topic(spark, short.folder, "orders")) == [*range(9)]
+    assert ids(read_topic(spark, short.folder, "orders", from_frame=4, until_frame=7)) == [3, 4, 5]
+    ranges: tuple[dict[str, Any], ...] = ({"from_frame": 5, "until_frame": 7}, {"from_frame": 3, "until_frame": 6})
+    for within in ranges:
+        with pytest.raises(Exception, match='topic "orders", partition 0, offsets 4 to 4 are damaged'):
+            read_topic(spark, short.folder, "orders", **within).collect()
+
+
+def test_frames_that_recovery_cut_off_are_forgotten(spark: SparkSession, log: Log) -> None:
+    path = named(log)
+    assert read_topic(spark, log.folder, "names").count() == 3
+    lose(path, b'"base":2,')
+    with Log.open(log.folder) as other:
+        assert other.set_aside()
+        other.append("names", [{"name": "a longer name " * 100}] * 3)
+    rows = read_topic(spark, log.folder, "names").select("_offset", "name").orderBy("_offset").collect()
+    assert [row._offset for row in rows] == [0, 1, 2, 3, 4]
+    assert [row.name[:10] for row in rows] == ["the first ", "the second", *["a longer n"] * 3]
+
+
+def test_a_note_may_hold_any_number(spark: SparkSession, log: Log) -> None:
+    with_orders(log).append_all({"orders": numbered(0, 1)}, note={"lag": [123, 123456789]})
+    (path,) = (log.folder / "journal").iterdir()
+    rewrite_header(path, path.read_bytes().index(b'{"frame":1,'), b"[123,123456789]", b"[NaN,-Infinity]")
+    assert ids(read_topic(spark, log.folder, "orders")) == [0]
+
+
+@pytest.mark.parametrize(("old", "new"), [(b'"at":', b'"at";'), (b"[{", b"{{"), (b'{"frame"', b'5"frame"')])
+def test_a_header_that_makes_no_sense_is_named(spark: SparkSession, log: Log, old: bytes, new: bytes) -> None:
+    path = named(log)
+    rewrite_header(path, path.read_bytes().index(b'{"frame":2,'), old, new)
+    with pytest.raises(Exception, match=r"DamagedLog: the header of (frame 2|the frame at byte \d+) cannot be read"):
+        read_topic(spark, log.folder, "names").collect()
+
+
+def rewrite_header(path: Path, at: int, old: bytes, new: bytes) -> None:
+    """Another header of the same length, checksums included, for the frame whose header is at byte `at`."""
+    data = bytearray(path.read_bytes())
+    length, body = struct.unpack_from("<IQ", data, at - 20)
+    text = bytes(data[at : at + length]).replace(old, new, 1)
+    crc = struct.pack("<I", zlib.crc32(text, zlib.crc32(data[at - 24 : at - 8])))
+    second = at + length + body
+    data[at : at + length] = data[second : second + length] = text
+    data[at - 8 : at - 4] = data[second + length + 4 : second + length + 8] = crc
+    path.write_bytes(data)
+
+
+def test_a_log_is_known_by_its_preludes(spark: SparkSession, log: Log) -> None:
+    path = named(log)
+    (log.folder / "identity.json").write_text("{")
+    assert read_topic(spark, log.folder, "names").count() == 3
+    flip(path, 30)
+    with pytest.raises(Exception, match=r'identity\.json" cannot be read'):
+        read_topic(spark, log.folder, "names").collect()
+
+
+def test_a_sealed_file_that_is_gone_is_named(spark: SparkSession, log: Log) -> None:
+    named(log)
+    log.seal()
+    (path,) = (log.folder / "sealed").glob("*/names.0.arrow")
+    path.unlink()
+    with pytest.raises(Exception, match=r'topic "names", partition 0, offsets 0 to 2 are damaged(.|\n)*There is no .*'):
+        read_topic(spark, log.folder, "names").collect()
+
+
+def test_a_staged_file_that_is_gone_is_named(spark: SparkSession, log: Log) -> None:
+    log.append_files({("orders", 0): [write_staged(with_orders(log), [numbered(0, 100)])]})
+    for path in (log.folder / "staged").iterdir():
+        path.unlink()
+    with pytest.raises(Exception, match='topic "orders", partition 0, offsets 0 to 99 are damaged'):
+        read_topic(spark, log.folder, "orders").collect()
+
+
+def test_a_range_of_places_is_read_exactly(spark: SparkSession, log: Log) -> None:
+    with_orders(log, partitions=2)
+    for start in range(0, 30, 10):
+        log.append("orders", numbered(start, start + 10))
+    log.append_files({("orders", 1): [write_staged(log, [numbered(30, 40), numbered(40, 50)])]})
+    places = sorted(place for _, _, place, _ in where_they_stand(log))
+    cuts = [0, places[0], places[4], places[10], places[17], places[29], places[33], places[44], places[-1] + 1]
+    for _ in range(2):
+        for low, high in [*pairwise(cuts), (places[3], places[4]), (places[4], places[3]), (0, places[-1] + 1)]:
+            rows = read_topic(spark, log.folder, "orders", from_place=low, until_place=Place.of(high))
+            found = sorted(row._place for row in rows.select("_place").collect())
+            assert found == [place for place in places if low <= place < high]
+        both = read_topic(spark, log.folder, "orders", from_place=Place.of(places[12]), until_offsets={0: 0, 1: 9})
+        assert {row._partition for row in both.select("_partition").collect()} <= {1}
+        assert all(row._place >= places[12] and row._offset < 9 for row in both.select("_place", "_offset").collect())
+        log.seal()
+
+
+def test_a_place_beyond_the_end_is_refused(spark: SparkSession, log: Log) -> None:
+    with_orders(log).append("orders", numbered(0, 3))
+    with pytest.raises(Exception, match="frame 99 is beyond the end of the log"):
+        read_topic(spark, log.folder, "orders", from_place=Place(99)).collect()
+
+
+def test_a_stream_starts_at_the_frame_asked_for(spark: SparkSession, log: Log, tmp_path: Path) -> None:
+    with_orders(log).append("orders", numbered(0, 3))
+    second = log.append("orders", numbered(3, 5)).frame
+    stream = stream_topic(spark, log.folder, "orders", starting_frame=second)
+    assert Batches(stream, tmp_path / "c").run().ids() == [[3, 4]]
+
+
+CLUSTER = """
+import sys
+from datetime import timedelta
+from penstock.engine import read_topic, session, stream_topic
+
+log, checkpoint = sys.argv[1:]
+with session("cluster", master="local-cluster[2,1,1024]", conf={"spark.executor.memory": "512m"}) as spark:
+    rows = read_topic(spark, log, "orders", watermark=timedelta(seconds=5)).selectExpr("id", "_watermark", "_replaces")
+    assert rows.rdd.getNumPartitions() == 2
+    print(rows.selectExpr("count(*)", "count(distinct id)", "max(id)", "count(_watermark)").collect())
+    writer = stream_topic(spark, log, "orders", max_records_per_batch=50_000).writeStream.format("memory")
+    query = writer.queryName("found").option("checkpointLocation", checkpoint).trigger(availableNow=True).start()
+    assert query.awaitTermination(60)
+    print([len([each for each in query.recentProgress if each.numInputRows]), spark.table("found").distinct().count()])
+"""
+
+
+def test_executors_of_their_own_read_the_log(log: Log, tmp_path: Path) -> None:
+    with_orders(log, partitions=2)
+    log.append("orders", numbered(0, 50_000))
+    log.seal()
+    log.append("orders", numbered(50_000, 90_000))
+    log.append_files({("orders", 1): [write_staged(log, [numbered(90_000, 99_000), numbered(99_000, 100_000)])]})
+    command = [sys.executable, "-c", CLUSTER, str(log.folder), str(tmp_path / "c")]
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=120, start_new_session=True, check=False)
+    assert ran.returncode == 0, ran.stderr
+    assert "=100000, count(DISTINCT id)=100000, max(id)=99999, count(_watermark)=50000" in ran.stdout
+    assert "[2, 100000]" in ran.stdout

@@ -110,6 +110,41 @@ def test_an_interrupted_append_says_what_was_written(log: Log) -> None:
         assert ended(append) == (130, 'interrupted: 1 record appended to "events"\n')
 
 
+def shown(terminal: int) -> str:
+    """Everything that was written to the terminal, once its other end is closed."""
+    data = b""
+    while True:
+        try:
+            more = os.read(terminal, 65536)
+        except OSError:  # Linux says so that nobody has the other end any more
+            more = b""
+        if not more:
+            os.close(terminal)
+            return data.decode()
+        data += more
+
+
+def test_a_terminal_shows_how_far_an_append_is(log: Log, tmp_path: Path) -> None:
+    source = tmp_path / "events.jsonl"
+    source.write_text("".join(f'{{"id": {number}}}\n' for number in range(2000)))
+    terminal, slave = pty.openpty()
+    environment = {**os.environ, "TERM": "xterm", "COLUMNS": "120"}
+    command = [*PENSTOCK, "append", "events", "--from", str(source), "--batch-size", "500"]
+    with subprocess.Popen(command, stdout=slave, stderr=slave, env=environment) as append:
+        os.close(slave)
+        text = shown(terminal)
+    assert append.returncode == 0
+    assert "appending to events" in text and "2,000 records, " in text
+    assert text.rstrip().endswith('2,000 records appended to "events"')
+
+
+def test_without_a_terminal_an_append_says_only_what_it_did(log: Log, tmp_path: Path) -> None:
+    source = tmp_path / "events.jsonl"
+    source.write_text('{"id": 1}\n{"id": 2}\n')
+    with started("append", "events", "--from", str(source)) as append:
+        assert ended(append) == (0, '2 records appended to "events"\n')
+
+
 def test_arrow_is_not_written_to_a_terminal(log: Log) -> None:
     terminal, slave = pty.openpty()
     with started("read", "events", "--format", "arrow", stdout=slave) as read:

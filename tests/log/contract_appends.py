@@ -2,10 +2,12 @@
 
 from datetime import UTC, datetime, timedelta
 from threading import Thread
+from typing import Any
 
+import numpy as np
 import pytest
 
-from penstock.errors import ConditionFailed
+from penstock.errors import ConditionFailed, LogError
 from penstock.log import EndOffset, Epoch, Log
 from penstock.log.records import Span
 from tests.log.contract import ORDERS, Opener, orders, read_ids
@@ -56,6 +58,41 @@ def test_an_empty_append_is_remembered_for_its_producer(shop: Log) -> None:
 def test_a_producer_without_a_sequence_is_refused(shop: Log) -> None:
     with refused("log/producer-without-sequence"):
         shop.append("orders", orders(1), producer="shop")
+
+
+@pytest.mark.parametrize(
+    ("producer", "sequence", "primary"),
+    [
+        (5, 1, "a producer is named by a str, not by 5"),
+        ("", 1, "a producer needs a name"),
+        ("\ud800", 1, "a producer cannot be named"),
+        ("shop", -1, "-1 is not a sequence"),
+        ("shop", True, "True is not a sequence"),
+        ("shop", 2**63, "9223372036854775808 is not a sequence"),
+        ("shop", "1", "'1' is not a sequence"),
+    ],
+)
+def test_a_producer_or_sequence_that_cannot_be_kept_is_refused(
+    shop: Log, producer: Any, sequence: Any, primary: str
+) -> None:
+    with pytest.raises(LogError, match=primary):
+        shop.append("orders", orders(1), producer=producer, sequence=sequence)
+    assert shop.ends("orders") == (0,)
+
+
+def test_a_sequence_may_be_any_kind_of_integer(shop: Log) -> None:
+    shop.append("orders", orders(1), producer="shop", sequence=np.int64(3))  # type: ignore[arg-type]
+    assert shop.append("orders", orders(1), producer="shop", sequence=3).repeated
+
+
+def test_names_and_notes_that_no_reader_could_read_are_refused(shop: Log) -> None:
+    with pytest.raises(LogError, match="a scope cannot be named"):
+        shop.punctuate("orders", datetime(2026, 1, 1, tzinfo=UTC), scope="\ud800")
+    with pytest.raises(LogError, match="an epoch is named by a str"):
+        shop.raise_epoch(5)  # type: ignore[arg-type]
+    for note in ({"lag": float("nan")}, {"name": "\ud800"}):
+        with pytest.raises(LogError, match="the note cannot be written as JSON"):
+            shop.append_all({"orders": orders(1)}, note=note)
 
 
 def test_an_append_can_depend_on_where_a_partition_ends(shop: Log) -> None:

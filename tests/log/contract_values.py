@@ -1,7 +1,7 @@
 """The contract, second part: what a record can hold, comes back equal or is refused with the field named."""
 
 import math
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta, timezone
 from decimal import Decimal
 from typing import Any
 
@@ -228,6 +228,106 @@ def test_a_table_that_fits_after_widening_is_taken(log: Log) -> None:
     log.create_topic("t", "n BIGINT, s STRING")
     log.append("t", pa.table({"n": pa.array([1], pa.int8()), "s": pa.array(["x"], pa.large_string())}))
     assert [e.value for e in log.read("t")] == [{"n": 1, "s": "x"}]
+
+
+KEPT: list[tuple[str, pa.Array, Any]] = [
+    ("SMALLINT", pa.array([300], pa.uint64()), 300),
+    ("DOUBLE", pa.array([0.5], pa.float32()), 0.5),
+    ("DECIMAL(10,1)", pa.array([Decimal("1.50")], pa.decimal128(12, 2)), Decimal("1.5")),
+    ("STRING", pa.array(["x"]).dictionary_encode(), "x"),
+    ("BINARY", pa.array([b"x"], pa.binary(1)), b"x"),
+    ("DATE", pa.array([date(2026, 1, 1)], pa.date64()), date(2026, 1, 1)),
+    ("TIMESTAMP", pa.array([NOON], pa.timestamp("ns", "Europe/Rome")), NOON),
+    ("TIMESTAMP_NTZ", pa.array([NOON.replace(tzinfo=None)], pa.timestamp("s")), NOON.replace(tzinfo=None)),
+    ("ARRAY<INT>", pa.array([[1, 2]], pa.large_list(pa.int64())), [1, 2]),
+    ("MAP<STRING, INT>", pa.array([[("a", 1)]], pa.map_(pa.large_string(), pa.int8())), [("a", 1)]),
+    ("STRUCT<a: INT, b: INT>", pa.array([{"b": 1}]), {"a": None, "b": 1}),
+    ("BIGINT", pa.nulls(1), None),
+]
+
+
+@pytest.mark.parametrize(("type_", "column", "kept"), KEPT, ids=[type_ for type_, _, _ in KEPT])
+def test_a_column_that_only_lies_otherwise_in_memory_is_taken(
+    log: Log, type_: str, column: pa.Array, kept: Any
+) -> None:
+    log.create_topic("t", f"v {type_}")
+    log.append("t", pa.table({"v": column}))
+    assert [e.value for e in log.read("t")] == [{"v": kept}]
+
+
+OTHERS: list[tuple[str, str, pa.Array]] = [
+    ("text-as-number", "BIGINT", pa.array(["12"])),
+    ("truth-as-number", "BIGINT", pa.array([True])),
+    ("number-as-truth", "BOOLEAN", pa.array([1])),
+    ("double-as-number", "BIGINT", pa.array([1.0])),
+    ("number-as-double", "DOUBLE", pa.array([1])),
+    ("double-as-float", "FLOAT", pa.array([0.1])),
+    ("double-as-decimal", "DECIMAL(10,2)", pa.array([1.239])),
+    ("decimal-too-fine", "DECIMAL(10,2)", pa.array([Decimal("1.239")])),
+    ("number-as-time", "TIMESTAMP", pa.array([5])),
+    ("date-as-time", "TIMESTAMP", pa.array([date(2026, 1, 1)])),
+    ("time-as-date", "DATE", pa.array([datetime(2026, 1, 1)])),
+    ("time-too-fine", "TIMESTAMP", pa.array([1], pa.timestamp("ns"))),
+    ("text-as-time", "TIMESTAMP", pa.array(["2026-01-01"])),
+    ("number-as-text", "STRING", pa.array([1])),
+    ("text-as-bytes", "BINARY", pa.array(["x"])),
+    ("bytes-as-text", "STRING", pa.array([b"x"])),
+    ("text-in-array", "ARRAY<INT>", pa.array([["1"]])),
+    ("text-in-map", "MAP<STRING, INT>", pa.array([[("a", "1")]], pa.map_(pa.string(), pa.string()))),
+    ("text-in-struct", "STRUCT<a: INT>", pa.array([{"a": "1"}])),
+    ("unknown-in-struct", "STRUCT<a: INT>", pa.array([{"a": 1, "b": 2}])),
+]
+
+
+@pytest.mark.parametrize(("name", "type_", "column"), OTHERS, ids=[name for name, _, _ in OTHERS])
+def test_a_column_of_another_kind_is_refused(log: Log, name: str, type_: str, column: pa.Array) -> None:
+    log.create_topic("t", f"v {type_}")
+    with pytest.raises(SchemaError, match='column "v" does not fit topic "t"'):
+        log.append("t", pa.table({"v": column}))
+    assert log.ends("t") == (0,)
+
+
+NEEDED = "STRUCT<a: INT NOT NULL>"
+INNER = pa.struct([("a", pa.int32())])
+HOLLOW: list[tuple[str, pa.Array]] = [
+    (NEEDED, pa.array([None, {"a": 1}, {"a": None}], INNER)),
+    (f"ARRAY<{NEEDED}>", pa.array([[], None, [None, {"a": None}]], pa.list_(INNER))),
+    (f"MAP<INT, {NEEDED}>", pa.array([[], None, [(1, {"a": None})]], pa.map_(pa.int32(), INNER))),
+    (f"STRUCT<s: {NEEDED}>", pa.array([None, {"s": None}, {"s": {"a": None}}], pa.struct([("s", INNER)]))),
+]
+
+
+@pytest.mark.parametrize(("type_", "column"), HOLLOW, ids=[type_ for type_, _ in HOLLOW])
+def test_a_missing_value_inside_a_column_is_refused(log: Log, type_: str, column: pa.Array) -> None:
+    log.create_topic("t", f"v {type_}")
+    log.append("t", pa.table({"v": column[:2]}))
+    with pytest.raises(SchemaError, match=r'field "v" of record 2 does not fit topic "t"\n.*Its field "a" is NULL'):
+        log.append("t", pa.table({"v": column}))
+
+
+DAYS_TO_10000 = 2932897
+UNREADABLE: list[tuple[str, Any]] = [
+    ("TIMESTAMP", datetime(1, 1, 1, tzinfo=timezone(timedelta(hours=1)))),
+    ("TIMESTAMP", pa.scalar(2**62, pa.timestamp("us", "UTC"))),
+    ("TIMESTAMP_NTZ", pa.scalar(-(2**62), pa.timestamp("us"))),
+    ("DATE", pa.scalar(DAYS_TO_10000, pa.date32())),
+    ("ARRAY<DATE>", pa.array([[DAYS_TO_10000]], pa.list_(pa.date32()))[0]),
+]
+
+
+@pytest.mark.parametrize(("type_", "value"), UNREADABLE)
+def test_a_time_that_could_not_be_read_back_is_refused(log: Log, type_: str, value: Any) -> None:
+    log.create_topic("t", f"v {type_}")
+    rows: Any = pa.table({"v": pa.array([value], value.type)}) if isinstance(value, pa.Scalar) else [{"v": value}]
+    with pytest.raises(SchemaError, match=r'field "v" of record 0 does not fit topic "t"\n.*the years 1 to 9999'):
+        log.append("t", rows)
+
+
+@pytest.mark.parametrize("deleted", [{}, {"_deleted": pa.array([None, False])}], ids=["unmarked", "marked"])
+def test_a_row_of_a_raw_table_without_a_value_is_a_deletion(log: Log, deleted: dict[str, pa.Array]) -> None:
+    log.create_topic("raw")
+    log.append("raw", pa.table({"key": [b"k", b"k"], "value": [b"v", None], **deleted}))
+    assert [(e.value, e.deleted) for e in log.read("raw")] == [(b"v", False), (None, True)]
 
 
 def test_a_table_with_marks_marks_nothing_where_they_are_null(log: Log) -> None:

@@ -158,7 +158,7 @@ def test_a_flipped_byte_of_sealed_headers_harms_no_frame_and_only_in_the_prelude
 def test_a_flipped_byte_of_a_staged_file_harms_its_topic_and_keeps_the_stretch_from_being_sealed(
     whole: Whole, tmp_path: Path
 ) -> None:
-    for file in whole.files("staged/*"):
+    for file in whole.files("staged/*+*"):
         for at, by in flips(whole.folder / file, 4):
             with whole.damaged(tmp_path / "log", file, at, by) as log:
                 (harmed,) = damaged_topics(log, whole)
@@ -176,7 +176,7 @@ def test_a_flipped_byte_of_the_mark_or_of_the_identity_harms_nothing(whole: Whol
 
 
 def test_a_missing_file_is_damage_too(whole: Whole, tmp_path: Path) -> None:
-    for file in whole.files("s*/**/*.arrow"):
+    for file in [*whole.files("sealed/*/*.arrow"), *whole.files("staged/*+*")]:
         shutil.copytree(whole.folder, tmp_path / "log")
         (tmp_path / "log" / file).unlink()
         with Log.open(tmp_path / "log", disk=QuickDisk()) as log:

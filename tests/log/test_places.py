@@ -8,10 +8,12 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from penstock.errors import DamagedLog, LogError, SchemaError
-from penstock.log import Limits, Log, Place, Record
+from penstock.errors import ConditionFailed, DamagedLog, LogError, SchemaError
+from penstock.log import EndOffset, Limits, Log, Place, Record
 from penstock.log.columns import block_schema
+from penstock.log.journal import Journal
 from penstock.log.records import Span
+from penstock.log.sealing import Sealing
 from tests.log.disks import QuickDisk
 from tests.texts import refused
 
@@ -85,6 +87,16 @@ def test_reading_by_time_finds_the_frame_in_any_stretch(open_log: Opener, *, sea
         assert ids(log, "b", start=time + timedelta(microseconds=1)) == list(range(at + 1, 12))
 
 
+def test_no_columns_asked_for_are_batches_that_count_their_rows(log: Log) -> None:
+    log.append_all({"a": rows(1, 2, 3), "b": rows(4, 5)})
+    for _ in range(2):
+        for topic, count in (("a", 3), ("b", 2)):
+            batches = list(log.batches(topic, columns=[]))
+            assert sum(batch.num_rows for batch in batches) == count
+            assert not any(batch.num_columns for batch in batches)
+        log.seal()
+
+
 # Frames
 
 
@@ -153,6 +165,47 @@ def test_repeating_an_append_of_files_does_not_need_the_files(log: Log) -> None:
     assert not files["b", 0][0].exists()
     again = log.append_files(files, producer="p", sequence=1)
     assert again.repeated and again.spans == first.spans and ids(log, "b") == [1]
+
+
+def test_a_staged_file_appended_twice_is_there_twice_when_the_first_is_sealed(log: Log) -> None:
+    path = staged(log, "b", rows(1, 2))
+    log.append_files({("b", 0): [path]})
+    log.append_files({("b", 0): [path, path]})  # in the next stretch
+    log.append("b", rows(3))
+    assert Sealing(Journal(log.folder), QuickDisk()).run() == 0
+    assert ids(log, "b") == [1, 2, 1, 2, 1, 2, 3]
+    log.seal()
+    assert ids(log, "b") == [1, 2, 1, 2, 1, 2, 3] and not list((log.folder / "staged").iterdir())
+
+
+def test_a_staged_file_whose_append_was_refused_can_be_appended(log: Log) -> None:
+    path = staged(log, "b", rows(1))
+    with pytest.raises(ConditionFailed):
+        log.append_files({("b", 0): [path]}, expect=[EndOffset("b", 0, 7)])
+    with pytest.raises(SchemaError):
+        log.append_files({("b", 0): [path], ("a", 0): [path]})
+    log.append_files({("b", 0): [path]}, expect=[EndOffset("b", 0, 0)])
+    assert ids(log, "b") == [1]
+
+
+def test_a_staged_file_that_was_appended_and_sealed_is_gone(log: Log) -> None:
+    path = staged(log, "b", rows(1))
+    log.append_files({("b", 0): [path]})
+    log.seal()
+    with pytest.raises(LogError, match="there is no staged file"):
+        log.append_files({("b", 0): [path]})
+
+
+@pytest.mark.parametrize("compression", ["lz4", "zstd"])
+def test_a_compressed_staged_file_is_refused(log: Log, compression: str) -> None:
+    path = log.staging_path()
+    schema = block_schema(log.topic("b").schema, ())
+    options = pa.ipc.IpcWriteOptions(compression=compression)
+    with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, schema, options=options) as writer:
+        writer.write_batch(pa.RecordBatch.from_pylist(rows(1, 2), schema=schema))
+    with pytest.raises(LogError, match=r"is compressed\n.*Write it uncompressed"):
+        log.append_files({("b", 0): [path]})
+    assert log.ends("b") == (0,)
 
 
 def test_a_staged_file_that_does_not_suit_is_refused(log: Log, tmp_path: Path) -> None:

@@ -1,9 +1,12 @@
 """Sealing disturbs no reader, loses nothing, gives the journal's space back, and leaves plain Arrow files."""
 
+import fcntl
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pyarrow as pa
@@ -121,6 +124,77 @@ def test_stretches_are_sealed_in_the_background_as_they_close(open_log: Opener) 
     assert list((log.folder / "sealed").glob("[0-9]*"))
 
 
+def unsealed(log: Log) -> int:
+    """How many closed stretches are not sealed, once the background has had time."""
+    deadline = time.monotonic() + 20
+    while (left := len(list((log.folder / "journal").iterdir())) - 1) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    return left
+
+
+def test_stretches_that_a_killed_process_left_are_sealed_from_the_first_append_on(open_log: Opener) -> None:
+    log = open_log(disk=QuickDisk(), limits=Limits(stretch_frames=2))
+    log.create_topic("t", "id INT")
+    with sealer_at_work(log):
+        for each in range(9):
+            log.append("t", rows(each))
+        log.close()
+    again = open_log(disk=QuickDisk())
+    again.append("t", rows(9))
+    assert unsealed(again) == 0
+    assert [entry.offset for entry in again.read("t")] == list(range(10))
+
+
+@contextmanager
+def sealer_at_work(log: Log) -> Iterator[None]:
+    """Somebody else holds the sealers' lock."""
+    with (log.folder / "sealing.lock").open("a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def test_closing_does_not_wait_for_another_processes_sealer(open_log: Opener) -> None:
+    log = open_log(disk=QuickDisk(), limits=Limits(stretch_frames=2))
+    log.create_topic("t", "id INT")
+    with sealer_at_work(log):
+        for each in range(5):
+            log.append("t", rows(each))
+        closing = Thread(target=log.close, daemon=True)
+        closing.start()
+        closing.join(10)
+        assert not closing.is_alive()
+
+
+def test_an_append_does_not_suffer_when_sealing_cannot_begin(open_log: Opener, monkeypatch: pytest.MonkeyPatch) -> None:
+    log = open_log(disk=QuickDisk(), limits=Limits(stretch_frames=1))
+    log.create_topic("t", "id INT")
+
+    def fail(_: Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Thread, "start", fail)
+        log.append("t", rows(1))
+    assert str(log._sealing.failure) == "can't start new thread"
+    log.append("t", rows(2))
+    assert unsealed(log) == 0 and log._sealing.failure is None
+
+
+def test_sealed_partitions_are_merged_batch_by_batch_with_the_columns_asked_for(log: Log) -> None:
+    log.create_topic("wide", "id INT, text STRING", key="id", partitions=4)
+    for first in range(0, 240_000, 60_000):
+        ids = pa.array(range(first, first + 60_000), pa.int32())
+        log.append("wide", pa.table({"id": ids, "text": pa.repeat("x" * 100, len(ids))}))
+    want = [place for batch in log.batches("wide", columns=["_place"]) for place in batch.column(0).to_pylist()]
+    log.seal()
+    before = pa.total_allocated_bytes()
+    reading = log.batches("wide", columns=["id", "_place"])
+    first = next(reading)
+    assert pa.total_allocated_bytes() - before < 10_000_000
+    got = [place for batch in (first, *reading) for place in batch.column("_place").to_pylist()]
+    assert first.schema.names == ["id", "_place"] and got == want == sorted(want)
+
+
 @pytest.mark.parametrize("seal_after", range(1, 8))
 def test_a_reader_in_the_middle_of_a_stretch_is_not_disturbed_when_it_is_sealed(log: Log, seal_after: int) -> None:
     log.append_files({("one", 0): [staged(log, "one", rows(1), rows(2, 3))]})
@@ -145,6 +219,15 @@ def test_a_reader_of_many_partitions_is_not_disturbed_by_sealing(log: Log) -> No
         log.seal()
         assert got + list(reading) == want
         other.close()
+
+
+def test_a_check_beside_sealing_finds_no_damage(log: Log) -> None:
+    for _ in range(10):
+        log.append_files({("three", p): [staged(log, "three", rows(1, p)) for _ in range(4)] for p in range(3)})
+        sealing = Thread(target=log.seal)
+        sealing.start()
+        while sealing.is_alive():
+            assert not any(finding.damage for finding in log.check())
 
 
 def test_a_reader_that_began_before_a_column_was_added_reads_on_in_the_sealed_stretch(log: Log) -> None:

@@ -1,5 +1,6 @@
 """Threads and processes of one log do not disturb each other, and nobody is told what is not committed yet."""
 
+import fcntl
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -10,7 +11,7 @@ from typing import Any
 import pytest
 
 from penstock.errors import LogError
-from penstock.log import Appended, EndOffset, Limits, Log, Place
+from penstock.log import Appended, EndOffset, Epoch, Limits, Log, Place
 from tests.effort import SOAK
 from tests.log.disks import QuickDisk, WaitingDisk
 
@@ -50,9 +51,9 @@ def impatient() -> Iterator[None]:
     sys.setswitchinterval(before)
 
 
-def held_log(open_log: Opener) -> tuple[Log, WaitingDisk, Task]:
+def held_log(open_log: Opener, disk: WaitingDisk | None = None) -> tuple[Log, WaitingDisk, Task]:
     """A log in the middle of an append: written, not yet synced."""
-    disk = WaitingDisk()
+    disk = disk or WaitingDisk()
     log = open_log(disk=disk)
     log.create_topic("t", "id INT")
     disk.hold.set()
@@ -100,6 +101,61 @@ def test_an_append_that_is_refused_does_not_take_others_with_it(open_log: Opener
     assert good.answer() == 1
     with pytest.raises(LogError, match="has no partition 9"):
         bad.answer()
+
+
+def test_an_append_that_fails_unexpectedly_does_not_take_others_with_it(open_log: Opener) -> None:
+    log, disk, task = held_log(open_log)
+    nonsense: Any = []
+    good, bad = waiting(
+        log,
+        lambda: log.raise_epoch("e"),
+        lambda: log.append_all({}, producer="p", sequence=1, expect=[Epoch(nonsense, 0)]),
+    )
+    disk.release.set()
+    task.answer()
+    assert good.answer() == 1
+    with pytest.raises(TypeError):
+        bad.answer()
+
+
+class InterruptedDisk(WaitingDisk):
+    """Its sync after the one that waits is interrupted."""
+
+    def sync(self, file: int) -> None:
+        if self.held.is_set() and self.hold.is_set():
+            self.hold.clear()
+            raise KeyboardInterrupt
+        super().sync(file)
+
+
+def test_an_interrupt_of_the_thread_that_writes_is_not_an_interrupt_of_the_others(open_log: Opener) -> None:
+    log, disk, task = held_log(open_log, InterruptedDisk())
+    tasks = waiting(log, *[lambda: log.raise_epoch("e")] * 3)
+    disk.release.set()
+    task.answer()
+    errors = []
+    for each in tasks:
+        with pytest.raises((LogError, KeyboardInterrupt)) as raised:
+            each.answer()
+        errors.append(raised.value)
+    told = [error for error in errors if isinstance(error, LogError)]
+    assert len(told) == 2 and {error.detail for error in told} == {"The append may or may not be kept."}
+    assert log.raise_epoch("e") == log.epoch("e")
+
+
+def test_who_reads_does_not_wait_for_an_append_that_waits_for_another_process(open_log: Opener) -> None:
+    log = open_log()
+    log.create_topic("t", "id INT")
+    log.append("t", [{"id": 0}])
+    with open(log.folder / "lock") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        append = Task(lambda: log.append("t", [{"id": 1}]))
+        while not log._writer._turn.locked():
+            time.sleep(0.001)
+        assert Task(lambda: [entry.offset for entry in log.read("t")]).answer() == [0]
+        assert [topic.name for topic in Task(log.topics).answer()] == ["t"]
+    append.answer()
+    assert log.ends("t") == (2,)
 
 
 class SlowName(str):

@@ -1,5 +1,6 @@
 """The writer loses nothing where a stretch ends, where the disk is full, and where a sync fails."""
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -7,6 +8,8 @@ import pytest
 
 from penstock.errors import LogError
 from penstock.log import Limits, Log
+from penstock.log.draft import MOST_BYTES, Draft, Part
+from penstock.log.stretch import read_exactly
 from tests.log.disks import FailingDisk, FullDisk, QuickDisk
 from tests.texts import refused
 
@@ -34,6 +37,24 @@ def test_a_log_that_does_not_exist_is_not_made_unless_asked(folder: Path) -> Non
     with pytest.raises(LogError, match="there is no log at"):
         Log.open(folder, create=False)
     assert not folder.exists()
+
+
+# Large appends
+
+
+def test_a_part_that_no_reader_could_hold_is_refused() -> None:
+    with refused("log/part-too-large"):
+        Draft((Part("t", 0, schema=0, count=1, bytes=MOST_BYTES, crc=0),))
+
+
+def test_bytes_that_the_system_reads_in_several_steps_are_read_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").write_bytes(bytes(range(100)))
+    with open(tmp_path / "file", "rb") as file, monkeypatch.context() as patched:
+        patched.setattr(os, "pread", lambda fd, length, at, pread=os.pread: pread(fd, min(length, 7), at))
+        assert read_exactly(file.fileno(), 50, 3) == bytes(range(3, 53))
+        assert read_exactly(file.fileno(), 50, 90) == bytes(range(90, 100))
 
 
 # Full disks, failing disks

@@ -1,5 +1,9 @@
-"""The whole: rooms wired together. The only room that knows all others."""
+"""The whole: rooms wired together. The only room that knows all others.
 
-from penstock.app.demo import Scene, Step, demo
+What needs Spark is imported from its file (`penstock.app.pipelines`): PySpark takes long to import, and commands that
+only read answers do not need it.
+"""
 
-__all__ = ["Scene", "Step", "demo"]
+from penstock.app.place import Place, place_of
+
+__all__ = ["Place", "place_of"]

@@ -18,7 +18,7 @@ from penstock.cli.console import aligned
 from penstock.log import Record
 
 if TYPE_CHECKING:
-    from penstock.app import Scene, Step
+    from penstock.app.demo import Scene, Step
 
 PAUSE_SECONDS = 1.5
 STYLES = {"+": "green", "-": "red"}
@@ -35,7 +35,7 @@ Rows = Mapping[str, tuple[str, ...]]
 def demo() -> None:
     """A log, a stream, a table, and an answer that changes. Takes half a minute and leaves nothing behind."""
     # PySpark takes long to import, and no other command needs it.
-    from penstock.app import demo as scenes_in  # noqa: PLC0415
+    from penstock.app.demo import demo as scenes_in  # noqa: PLC0415
 
     logging.disable()  # py4j logs the traceback of a Ctrl-C
     console = Console(highlight=False, soft_wrap=True)

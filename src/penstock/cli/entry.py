@@ -5,7 +5,7 @@ unless `--debug` is given, wherever on the line. Mistakes on the command line ex
 """
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Annotated, Any, Final
 
 import typer
@@ -14,18 +14,25 @@ from penstock import __version__
 from penstock.cli.append import append
 from penstock.cli.console import show
 from penstock.cli.demo import demo
+from penstock.cli.plans import explain, verify
 from penstock.cli.read import read, tail
+from penstock.cli.run import init, reset, run
 from penstock.cli.topics import add_column, check, create, describe, topics
+from penstock.cli.view import view
 from penstock.errors import PenstockError
 
+Command = Callable[..., None]
 PLAIN: Final[dict[str, Any]] = {"no_args_is_help": True, "rich_markup_mode": None, "add_completion": False}
 
 app = typer.Typer(pretty_exceptions_enable=False, **PLAIN)
 log = typer.Typer(help="The log: topics and their records.", **PLAIN)
 app.add_typer(log, name="log")
 
-app.command()(demo)
-for command in (create, add_column, topics, describe, append, read, tail, check):
+PIPELINES: Final[Sequence[Command]] = (init, run, view, explain, verify, reset, demo)
+TOPICS: Final[Sequence[Command]] = (create, add_column, topics, describe, append, read, tail, check)
+for command in PIPELINES:
+    app.command()(command)
+for command in TOPICS:
     log.command()(command)
 
 

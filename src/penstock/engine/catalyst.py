@@ -4,14 +4,27 @@ The algebra is small and closed; what is not in it is refused, naming the constr
 handles to Catalyst's own, to be bound later; nothing here evaluates anything.
 """
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from pyspark.sql import DataFrame
 
-from penstock.errors import EngineError
+from penstock.errors import EngineError, Spot
 
+CHANGING = re.compile(r"(.*?)(?: \(line (\d+), column (\d+)\))?", re.DOTALL)
+SEED = re.compile(r"(?<=[a-z])\(-?\d+\)$")
+"""Spark gives a seed to what the user wrote without one."""
+NUMBER = re.compile(r"(?<=\w)#\d+L?")
+"""What Catalyst puts behind the name of a column."""
+NAMED = {
+    "Window": "a window function",
+    "Expand": "several DISTINCT aggregates, or GROUPING SETS",
+    "GlobalLimit": "LIMIT",
+    "Generate": "a function that makes several rows of one",
+    "OneRowRelation": "no relation",
+}
 Handle = Any
 """An object of the JVM, held through py4j."""
 
@@ -73,11 +86,14 @@ Node = Scan | Project | Filter | Union | Join | Aggregate
 
 
 class Reader:
-    """Reads plans through the kernel's door, for one view at a time, whose name its errors carry."""
+    """Reads plans through the kernel's door, for one view at a time, whose name its errors carry; `place` leads from
+    line and column in the query to the user's file.
+    """
 
-    def __init__(self, door: Handle, view: str) -> None:
+    def __init__(self, door: Handle, view: str, place: Callable[[int, int], Spot | None] = lambda *_: None) -> None:
         self._door = door
         self._view = view
+        self._place = place
         self._readers: dict[str, Callable[[Handle], Node]] = {
             "Project": self._project,
             "Filter": self._filter,
@@ -90,10 +106,13 @@ class Reader:
     def read(self, frame: DataFrame) -> Node:
         execution = frame._jdf.queryExecution()
         for found in self._door.changing(execution.analyzed()):
+            text, line, column = CHANGING.fullmatch(found).groups()  # type: ignore[union-attr]
+            construct = SEED.sub("()", text)
             raise EngineError(
-                f'view "{self._view}" uses {found}, whose value changes by itself',
+                f'view "{self._view}" uses {construct}, whose value changes by itself',
                 detail="A view is a function of what was appended; the same log must give the same answer.",
                 hint="Use a column instead, such as the hidden _appended_at.",
+                spot=self._place(int(line), int(column)) if line else None,
             )
         return self.node(execution.optimizedPlan())
 
@@ -150,7 +169,13 @@ class Reader:
 
     def _refusal(self, plan: Handle, construct: str, *, hint: str = "") -> EngineError:
         return EngineError(
-            f'view "{self._view}" uses {construct}, which is not supported yet',
-            detail=f"In: {self._door.described(plan)}",
+            f'view "{self._view}" uses {NAMED.get(construct, construct)}, which is not supported yet',
+            detail=f"In: {NUMBER.sub('', self._door.described(plan))}",
             hint=hint,
+            spot=self._spot(plan),
         )
+
+    def _spot(self, plan: Handle) -> Spot | None:
+        """Where the node was written, if Catalyst still knows."""
+        line, start = plan.origin().line(), plan.origin().startPosition()
+        return self._place(line.get(), start.get() + 1) if line.isDefined() and start.isDefined() else None

@@ -5,8 +5,10 @@ such a leaf, and the graph joins the two. Views are compiled in the order in whi
 order of their declaration.
 """
 
+import re
 from dataclasses import dataclass, field
 
+from py4j.protocol import Py4JJavaError
 from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import DataFrame, SparkSession
 
@@ -15,6 +17,8 @@ from penstock.engine.graph import Graph
 from penstock.errors import EngineError, Spot
 from penstock.model import Function, Pipeline, Sql, View, spot_in
 
+QUALIFIER = re.compile(r"\b[A-Za-z_]\w*\.(?=[A-Za-z_])")
+PARSED = re.compile(r"\(line (\d+), pos (\d+)\)")
 NOT_FOUND = "TABLE_OR_VIEW_NOT_FOUND"
 
 
@@ -75,11 +79,27 @@ class _Compiler:
             raise EngineError(f'view "{view.name}" reads itself', detail=f"The circle is {circle}.", spot=view.spot)
         self._under_way.append(view.name)
         frame = self._analyzed(view)
-        tree = Reader(self._door, view.name).read(frame)
-        self._result.graph.add(view.name, tree)
+        self._add(view, frame)
         self._keep(view.name, frame)
         self._declare(view.name, frame._jdf.schema())
         del self._pending[self._under_way.pop().lower()]
+
+    def _add(self, view: View, frame: DataFrame) -> None:
+        """The view joins the graph, or is refused with its place in the file."""
+        query = view.query
+
+        def place(line: int, column: int) -> Spot | None:
+            return spot_in(query, line, column) if isinstance(query, Sql) else view.spot
+
+        try:
+            self._result.graph.add(view.name, Reader(self._door, view.name, place).read(frame))
+        except EngineError as error:
+            error.spot = error.spot or view.spot
+            raise
+        except Py4JJavaError as error:
+            if (refused := unsupported(view, error)) is None:
+                raise
+            raise refused from error
 
     def _keep(self, name: str, frame: DataFrame) -> None:
         plan = frame._jdf.queryExecution().optimizedPlan()
@@ -129,9 +149,23 @@ def refusal(view: View, error: AnalysisException) -> EngineError:
     return EngineError(f'view "{view.name}" {kind}', detail=first.strip() or rest.strip(), spot=_spot(view, error))
 
 
+def unsupported(view: View, error: Py4JJavaError) -> EngineError | None:
+    """What the kernel's planner refuses, as ours; nothing if it is something else."""
+    cause: Handle = error.java_exception
+    if not cause.getClass().getName().endswith(".Unsupported"):
+        return None
+    return EngineError(
+        f'view "{view.name}" uses {QUALIFIER.sub("", cause.construct())}, which is not supported yet',
+        detail=f"{cause.reason()[:1].upper()}{cause.reason()[1:]}.",
+        spot=view.spot,
+    )
+
+
 def _spot(view: View, error: AnalysisException) -> Spot | None:
     if isinstance(view.query, Sql):
         for context in error.getQueryContext():
             before = view.query.text[: context.startIndex()]
             return spot_in(view.query, before.count("\n") + 1, len(before) - before.rfind("\n"))
+        if isinstance(error, ParseException) and (found := PARSED.search(str(error))):
+            return spot_in(view.query, int(found[1]), int(found[2]) + 1)
     return view.spot

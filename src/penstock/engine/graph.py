@@ -248,7 +248,7 @@ class Graph:
     def _aggregate(self, node: Aggregate) -> Flow:
         flow = self._flow(node.child)
         plan = self.door.aggregatePlan(node.plan, flow.growing)
-        operator = self._operator("aggregate", "", plan=plan)
+        operator = self._operator("aggregate", "", plan=plan, node=node.plan, growing=flow.growing)
         operator.row = list(node.columns)
         for branch in flow.branches:
             keys = [self._substituted(e, branch) for e in self.door.list(plan.keys())]

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
+from itertools import takewhile
 from pathlib import Path
 from time import monotonic, sleep
 from typing import Any
@@ -61,14 +62,16 @@ class Prepared:
         }
 
 
-def prepared(spark: SparkSession, pipeline: Pipeline, log: Log, home: Path, *, anew: bool = False) -> Prepared:
-    """Plans the pipeline and chooses its lineage: the newest, unless the pipeline has changed (refused) or `anew`
-    asks for another.
+def prepared(
+    spark: SparkSession, pipeline: Pipeline, log: Log, home: Path, *, anew: bool = False, plan: Compiled | None = None
+) -> Prepared:
+    """Plans the pipeline, unless that is done, and chooses its lineage: the newest, unless the pipeline has changed
+    (refused) or `anew` asks for another.
     """
-    plan = compiled(spark, pipeline)
+    plan = plan or compiled(spark, pipeline)
     query = Query(spark, plan.graph, Tuning())
     ensure_sources(log, pipeline)
-    fingerprint = fingerprint_of(pipeline, plan, log, _settings(spark))
+    fingerprint = fingerprint_of(pipeline, plan, log, settings_of(spark))
     lineage = newest(home, pipeline.name)
     if lineage is None or anew:
         lineage = begun(home, log, pipeline.name, fingerprint)
@@ -76,7 +79,12 @@ def prepared(spark: SparkSession, pipeline: Pipeline, log: Log, home: Path, *, a
     return Prepared(pipeline, plan, query, lineage)
 
 
-def _settings(spark: SparkSession) -> dict[str, str]:
+def epoch_name(pipeline: Pipeline) -> str:
+    """The counter in the log that the newest run has raised."""
+    return f"pipeline {pipeline.name}"
+
+
+def settings_of(spark: SparkSession) -> dict[str, str]:
     """The settings that answers and state depend on."""
     names = ("spark.sql.ansi.enabled", "spark.sql.session.timeZone", "spark.sql.shuffle.partitions")
     return {name: str(spark.conf.get(name)) for name in names}
@@ -95,9 +103,10 @@ class Run:
         self._on_batch = on_batch
         self._failure: PenstockError | None = None
         self._goal = log.mark().next_frame
-        self._epoch = Epoch(f"pipeline {ready.pipeline.name}", log.raise_epoch(f"pipeline {ready.pipeline.name}"))
+        self._current = False
+        self._epoch = Epoch(epoch_name(ready.pipeline), log.raise_epoch(epoch_name(ready.pipeline)))
         self._ensure_change_topics()
-        if ready.lineage.number == 1:
+        if ready.lineage.number == 1 or self._has_caught_up(self._read_before()):
             self._become_current()
 
     def _ensure_change_topics(self) -> None:
@@ -109,9 +118,28 @@ class Run:
                 )
 
     def _become_current(self) -> None:
+        self._current = True
         if current(self._log, self._ready.pipeline.name) != self._ready.lineage.number:
             make_current(self._log, self._ready.lineage, self._ready.views())
             drop_older(self._home, self._ready.lineage)
+
+    def _read_before(self) -> int:
+        """How far the batches of earlier runs have read."""
+        last = self._log.last(self._ready.lineage.producer)
+        return 0 if last is None else int(last.note["until"])
+
+    def _has_caught_up(self, end: int) -> bool:
+        """Whether nothing for the pipeline lies between `end` and where the log stood when the run began.
+
+        Frames of others, and the changes of earlier lineages, are passed over: no batch ever ends with them.
+        """
+        scopes, topics = ("", self._ready.pipeline.name), {each.topic for each in self._ready.pipeline.relations}
+        frames = takewhile(lambda header: header.frame < self._goal, self._log.frames(end)) if end < self._goal else ()
+        return not any(
+            any(block.topic in topics for block in header.blocks)
+            or any(mark.topic in topics and mark.scope in scopes for mark in header.punctuation)
+            for header in frames
+        )
 
     def start(self, *, once: bool) -> StreamingQuery:
         """Begins the query; with `once` it ends when everything that is in the log now has been read."""
@@ -172,7 +200,7 @@ class Run:
         except PenstockError as error:
             self._failure = error
             raise
-        if done.end >= self._goal:
+        if not self._current and self._has_caught_up(done.end):
             self._become_current()
         self._on_batch(done)
 

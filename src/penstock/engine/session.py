@@ -126,6 +126,8 @@ def settings(name: str, *, master: str, cores: int, conf: Mapping[str, str], log
     if master.startswith("local"):
         # No name look-up, no open port: machines with odd host names start as quickly as others.
         ours |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+        # Checkpoints are on this machine's disk: no child processes, and synced.
+        ours["spark.sql.streaming.checkpointFileManagerClass"] = "penstock.kernel.engine.CheckpointFiles"
     added = {key: f"{ours[key]}{between}{conf[key]}" for key, between in _ADDED.items() if key in conf}
     return {**ours, **conf, **added}
 

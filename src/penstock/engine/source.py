@@ -13,17 +13,33 @@ from typing import Any, TypedDict, Unpack
 
 from pyspark.sql import DataFrame, SparkSession
 
+from penstock.log import Place
+
 FORMAT = "penstock"
 
 
 class Range(TypedDict, total=False):
-    """Which part of a topic: from the first frame or offset on, up to but without the second; all if left out."""
+    """Which part of a topic: from the first frame, place or offset on, up to but without the second; all if left out.
+
+    Where several are given, only the records that are in all of them. A place lies anywhere in a frame.
+    """
 
     from_frame: int
     until_frame: int
+    from_place: Place | int
+    until_place: Place | int
     from_offsets: Mapping[int, int]
     until_offsets: Mapping[int, int]
     watermark: timedelta
+    scope: str
+
+
+class Following(TypedDict, total=False):
+    """How a topic is followed."""
+
+    watermark: timedelta | None
+    max_records_per_batch: int | None
+    starting_frame: int | None
     scope: str
 
 
@@ -36,6 +52,8 @@ def read_topic(spark: SparkSession, log_path: str | Path, topic: str, **within: 
     options = {
         "fromFrame": within.get("from_frame"),
         "untilFrame": within.get("until_frame"),
+        "fromPlace": _place(within.get("from_place")),
+        "untilPlace": _place(within.get("until_place")),
         "fromOffsets": _offsets(within.get("from_offsets")),
         "untilOffsets": _offsets(within.get("until_offsets")),
         "watermark": _duration(within.get("watermark")),
@@ -44,25 +62,27 @@ def read_topic(spark: SparkSession, log_path: str | Path, topic: str, **within: 
     return spark.read.format(FORMAT).options(path=str(log_path), topic=topic, **_given(options)).load()
 
 
-def stream_topic(
-    spark: SparkSession,
-    log_path: str | Path,
-    topic: str,
-    *,
-    watermark: timedelta | None = None,
-    max_records_per_batch: int | None = None,
-    scope: str = "",
-) -> DataFrame:
+def stream_topic(spark: SparkSession, log_path: str | Path, topic: str, **how: Unpack[Following]) -> DataFrame:
     """The topic's records as they come, from the first one on.
 
     `max_records_per_batch` limits the records of all the query's topics together; a frame is never divided.
+    `starting_frame` is where a query begins that has no checkpoint yet; all its topics should begin at the same.
     """
-    options = {"watermark": _duration(watermark), "maxRecordsPerBatch": max_records_per_batch, "scope": scope}
+    options = {
+        "watermark": _duration(how.get("watermark")),
+        "maxRecordsPerBatch": how.get("max_records_per_batch"),
+        "startingFrame": how.get("starting_frame"),
+        "scope": how.get("scope"),
+    }
     return spark.readStream.format(FORMAT).options(path=str(log_path), topic=topic, **_given(options)).load()
 
 
 def _given(options: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in options.items() if value is not None}
+
+
+def _place(place: Place | int | None) -> int | None:
+    return None if place is None else int(place)
 
 
 def _offsets(offsets: Mapping[int, int] | None) -> str | None:

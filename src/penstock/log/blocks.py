@@ -100,6 +100,8 @@ def conformed(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     """The batch with exactly the columns of `schema`: what it lacks is NULL, and not deleted."""
     if batch.schema.equals(schema):
         return batch
+    if not schema.names:
+        return batch.select([])  # it keeps its number of rows
     arrays = []
     for field in schema:
         at = batch.schema.get_field_index(field.name)

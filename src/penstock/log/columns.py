@@ -1,8 +1,8 @@
 """Columns: rows and Arrow tables become the Arrow columns of a topic, or are refused with the field named.
 
-Nothing is coerced silently: a value must fit its column's type (integers widen, Arrow tables are cast only where no
-value is lost). The answer is one record batch: the columns of the topic's newest schema, then the reserved ones that
-any record uses.
+Nothing is coerced silently: a value must fit its column's type (integers widen, Arrow tables are cast only where the
+kind stays and no value is lost). The answer is one record batch: the columns of the topic's newest schema, then the
+reserved ones that any record uses.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,9 +14,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.errors import SchemaError, did_you_mean
+from penstock.log.casting import Misfit, cast
+from penstock.log.checks import REFUSED, check
 from penstock.log.fitting import first_misfit
 from penstock.log.records import Record
-from penstock.log.topic import Topic
+from penstock.log.topic import RAW, Topic
 from penstock.schema import Column, Map, Scalar, Schema, Struct, Type, arrow_schema, type_text
 
 Row = Mapping[str, Any] | Record | bytes
@@ -49,9 +51,11 @@ class Columns:
 def columns_of(topic: Topic, rows: Rows) -> Columns:
     if isinstance(rows, pa.Table | pa.RecordBatch):
         batch = _from_arrow(topic, rows)
+        batch = _marked(batch) if topic.raw else batch
     else:
         batch = _from_records(topic, [_record(topic, row, at) for at, row in enumerate(rows)])
-    return check_nulls(Columns(topic, batch))
+    check(topic, batch)
+    return Columns(topic, batch)
 
 
 def _from_arrow(topic: Topic, rows: pa.Table | pa.RecordBatch) -> pa.RecordBatch:
@@ -70,6 +74,17 @@ def _from_arrow(topic: Topic, rows: pa.Table | pa.RecordBatch) -> pa.RecordBatch
     return pa.RecordBatch.from_arrays(arrays, schema=wanted)
 
 
+def _marked(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """A raw record without a value is a deletion, in a table as in a Record."""
+    gone = batch.column("value").is_null()
+    if not gone.true_count:
+        return batch
+    at = batch.schema.get_field_index("_deleted")
+    if at >= 0:
+        return batch.set_column(at, batch.schema.field(at), pc.or_(batch.column(at), gone))
+    return batch.add_column(len(RAW.columns), pa.field("_deleted", pa.bool_()), gone)
+
+
 def _cast(topic: Topic, table: pa.Table, field: pa.Field) -> pa.Array:
     if field.name not in table.schema.names:
         return pa.nulls(len(table), field.type)
@@ -81,27 +96,11 @@ def _cast(topic: Topic, table: pa.Table, field: pa.Field) -> pa.Array:
         if column.num_chunks
         else pa.nulls(0, column.type)
     )
-    if field.name == "_deleted":
-        array = array.fill_null(False)
-    if array.type == field.type:
-        return array
     try:
-        cast = array.cast(field.type, safe=True)
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        fitting = cast(array, field.type)
+    except Misfit as error:
         raise _misfit_column(topic, field, array.type, str(error)) from error
-    if _loses(array, cast):
-        raise _misfit_column(topic, field, array.type, "values would be lost.")
-    return cast
-
-
-def _loses(array: pa.Array, cast: pa.Array) -> bool:
-    """Arrow's own check of a cast lets pass what a DATE has no room for, and what a FLOAT cannot reach."""
-    if pa.types.is_date32(cast.type) and pa.types.is_timestamp(array.type):
-        plain = pa.timestamp(array.type.unit)
-        return not cast.cast(plain).equals(array.cast(plain))
-    if pa.types.is_float32(cast.type):
-        return bool(pc.any(pc.and_not(pc.is_inf(cast), pc.is_inf(array.cast(pa.float64())))).as_py())
-    return False
+    return fitting.fill_null(False) if field.name == "_deleted" else fitting
 
 
 def _misfit_column(topic: Topic, field: pa.Field, found: pa.DataType, why: str) -> SchemaError:
@@ -203,7 +202,7 @@ def _misfit(topic: Topic, name: str, type_: Type, at: int, value: Any) -> Schema
     return SchemaError(
         f'field "{name}" of record {at} does not fit topic "{topic.name}"',
         detail=f"Its value is {shown} ({type(value).__name__}); the column is {type_text(type_)}.",
-        hint="The whole append was refused; nothing was written.",
+        hint=REFUSED,
     )
 
 
@@ -212,27 +211,5 @@ def _unknown_field(topic: Topic, name: object, at: int, *, many: bool = False) -
     return SchemaError(
         f'field "{name}" does not exist in topic "{topic.name}"',
         detail=f"{where}; the columns are {', '.join(topic.schema.names)}.",
-        hint=did_you_mean(
-            str(name), topic.schema.names, otherwise="The whole append was refused; nothing was written."
-        ),
+        hint=did_you_mean(str(name), topic.schema.names, otherwise=REFUSED),
     )
-
-
-def check_nulls(columns: Columns) -> Columns:
-    """NOT NULL columns hold values in every record; in deletions, the key's columns do."""
-    topic, batch = columns.topic, columns.batch
-    deleted = batch.column("_deleted") if "_deleted" in batch.schema.names else None
-    for column in topic.schema.columns:
-        array = batch.column(column.name)
-        if column.nullable or not array.null_count:
-            continue
-        missing = array.is_null()
-        if deleted is not None and column.name not in topic.key:
-            missing = pc.and_not(missing, deleted)
-        if missing.true_count:
-            raise SchemaError(
-                f'field "{column.name}" of record {missing.index(pa.scalar(True)).as_py()} is missing',
-                detail=f'The column is NOT NULL in topic "{topic.name}".',
-                hint="The whole append was refused; nothing was written.",
-            )
-    return columns

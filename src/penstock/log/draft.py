@@ -5,6 +5,8 @@ writer.
 """
 
 import builtins
+import json
+import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,12 +18,14 @@ import pyarrow.compute as pc
 from penstock.errors import LogError
 from penstock.log.catalog import Catalog
 from penstock.log.columns import Columns
-from penstock.log.frame import INDEX_BITS, Punctuation, padded_json, padding
+from penstock.log.frame import INDEX_BITS, Punctuation, padding
 from penstock.log.partition import split
 from penstock.log.records import Condition
 from penstock.log.topic import Topic, check_partition
 
 MOST_RECORDS = 1 << INDEX_BITS
+MOST_BYTES = (1 << 31) - (1 << 16)
+"""Of one part: readers hold its bytes in one array."""
 Control = Callable[[Catalog], Sequence[Mapping[str, Any]]]
 
 
@@ -54,12 +58,54 @@ class Draft:
     def __post_init__(self) -> None:
         if (self.producer is None) != (self.sequence is None):
             raise LogError("a producer and a sequence belong together", hint="Give both, or neither.")
-        try:
-            padded_json(self.note)
-        except (TypeError, ValueError) as error:
-            raise LogError("the note cannot be written as JSON", detail=f"{error}.") from error
+        if self.producer is not None:
+            if not check_name("a producer", self.producer):
+                raise LogError("a producer needs a name", detail='The producer is "".')
+            object.__setattr__(self, "sequence", _sequence(self.sequence))
+        for each in self.punctuation:
+            check_name("a scope", each.scope)
+        _check_note(self.note)
         if sum(part.count for part in self.parts) > MOST_RECORDS:
             raise LogError(f"one append holds at most {MOST_RECORDS:,} records", hint="Append in several steps.")
+        for part in self.parts:
+            _check_size(part)
+
+
+def check_name(what: str, name: object) -> str:
+    """The name, if it can be written in a header."""
+    if not isinstance(name, str):
+        raise LogError(f"{what} is named by a str, not by {name!r}", detail=f"Found {type(name).__name__}.")
+    try:
+        name.encode()
+    except UnicodeEncodeError as error:
+        raise LogError(f"{what} cannot be named {name!a}", detail="The name is no UTF-8.") from error
+    return name
+
+
+def _sequence(found: object) -> int:
+    try:
+        number = -1 if isinstance(found, bool) else operator.index(found)  # type: ignore[arg-type]
+    except TypeError:
+        number = -1
+    if not 0 <= number < 1 << 63:
+        raise LogError(f"{found!r} is not a sequence", hint="A sequence is an integer from 0 to 2^63 - 1.")
+    return number
+
+
+def _check_note(note: Mapping[str, Any]) -> None:
+    try:
+        json.dumps(note, allow_nan=False, ensure_ascii=False).encode()
+    except (TypeError, ValueError, RecursionError) as error:
+        raise LogError("the note cannot be written as JSON", detail=f"{error}.") from error
+
+
+def _check_size(part: Part) -> None:
+    if part.file is None and part.bytes >= MOST_BYTES:
+        raise LogError(
+            f'too many bytes for partition {part.partition} of "{part.topic}"',
+            detail=f"They are {part.bytes:,}; one append brings fewer than {MOST_BYTES:,} to a partition.",
+            hint="Append in smaller steps, or by files (append_files).",
+        )
 
 
 def parts_of(columns: Columns, *, partition: int | None, turn: int) -> list[Part]:

@@ -11,9 +11,9 @@ from pathlib import Path
 from penstock.errors import DamagedLog, LogError
 from penstock.log.catalog import Catalog
 from penstock.log.disk import Disk
-from penstock.log.journal import Journal
-from penstock.log.mark import Mark, read_mark
-from penstock.log.recovery import begin_stretch, write_mark
+from penstock.log.journal import NUMBER, Journal
+from penstock.log.mark import Mark, new_cut, read_mark
+from penstock.log.recovery import begin_stretch, no_open_stretch, write_mark
 from penstock.log.stretch import FORMAT, read_prelude
 
 FOLDERS = ("journal", "sealed", "staged", "aside")
@@ -26,9 +26,9 @@ def prepare(folder: Path, disk: Disk, clock: Callable[[], int], *, create: bool)
         raise LogError(
             f'there is no log at "{folder}"', hint="Check the path; Log.open(path) and `penstock log create` make one."
         )
+    for name in FOLDERS:
+        (folder / name).mkdir(parents=True, exist_ok=True)
     if not made:
-        for name in FOLDERS:
-            (folder / name).mkdir(parents=True, exist_ok=True)
         with open(folder / "lock", "a") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             _make(folder, disk, clock)
@@ -44,19 +44,19 @@ def _make(folder: Path, disk: Disk, clock: Callable[[], int]) -> None:
         return
     mark = read_mark(folder / "committed")
     if journal.sealed() or (mark and mark.next_frame > 0):
-        raise DamagedLog(f'the open stretch of the log at "{folder}" is missing', hint="Restore journal/ from a copy.")
+        raise no_open_stretch(folder)
     disk.sync_folder(folder.parent)
     for parent in folder.absolute().parents:  # any of them may be as new as the log, or not ours to sync
         with suppress(OSError):
             disk.sync_folder(parent)
     end = begin_stretch(folder, _identity(folder), Catalog(), disk)
-    write_mark(folder, disk, Mark(0, end, 0))
+    write_mark(folder, disk, Mark(0, end, 0, new_cut()))
     disk.sync_folder(folder)
 
 
 def _identity(folder: Path) -> str:
     """As the preludes have it, whose checksums hold; as identity.json does where there is none."""
-    for preludes in ("journal/[0-9]*.journal", "sealed/[0-9]*/headers.journal"):
+    for preludes in (f"journal/{NUMBER}.journal", f"sealed/{NUMBER}/headers.journal"):
         for path in sorted(folder.glob(preludes)):
             if identity := _identity_in_prelude(path):
                 return identity

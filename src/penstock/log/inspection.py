@@ -28,12 +28,19 @@ class Finding:
 def findings(journal: Journal) -> Iterator[Finding]:
     for first in journal.firsts():
         stretch = journal.stretch(first)
-        problems = [f"bytes {gap.start} to {gap.end - 1} hold no readable frame" for gap in stretch.gaps]
-        if not stretch.prelude:
-            problems.append("the prelude cannot be read")
-        problems += [f"frame {found.header.frame}: one of its headers is damaged" for found in _half_headed(stretch)]
-        records = _sealed(journal, stretch, problems) if stretch.sealed else _open(journal, stretch, problems)
-        yield Finding(stretch.path, len(stretch.frames), records, tuple(problems))
+        found = _finding(journal, stretch)
+        again = journal.stretch(first)
+        sealed_meanwhile = again.sealed and not stretch.sealed  # and its staged files have gone
+        yield _finding(journal, again) if found.damage and sealed_meanwhile else found
+
+
+def _finding(journal: Journal, stretch: Stretch) -> Finding:
+    problems = [f"bytes {gap.start} to {gap.end - 1} hold no readable frame" for gap in stretch.gaps]
+    if not stretch.prelude:
+        problems.append("the prelude cannot be read")
+    problems += [f"frame {found.header.frame}: one of its headers is damaged" for found in _half_headed(stretch)]
+    records = _sealed(journal, stretch, problems) if stretch.sealed else _open(journal, stretch, problems)
+    return Finding(stretch.path, len(stretch.frames), records, tuple(problems))
 
 
 def _half_headed(stretch: Stretch) -> list[Found]:

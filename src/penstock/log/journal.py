@@ -1,10 +1,12 @@
 """The journal: all stretches of a log, open and sealed, read as one row of frames.
 
 Reads without a lock, up to the committed mark. Files that sealing takes away while they are looked for are found
-again in their sealed place. Frame headers of a stretch are read once and kept while the stretch is in use.
+again in their sealed place. Frame headers of a stretch are read once and kept while the stretch is in use; when the
+mark tells that recovery has cut something off, all of it is read anew.
 """
 
 import os
+import time
 from bisect import bisect_left, bisect_right
 from collections import OrderedDict
 from collections.abc import Iterator
@@ -13,7 +15,7 @@ from pathlib import Path
 from threading import RLock
 from typing import Any
 
-from penstock.errors import DamagedLog
+from penstock.errors import DamagedLog, LogError
 from penstock.log.catalog import Catalog, restored
 from penstock.log.frame import INDEX_BITS, Block, Found, Header
 from penstock.log.mark import Mark, read_mark
@@ -21,6 +23,10 @@ from penstock.log.stretch import Gap, next_front, read_front, read_prelude, scan
 
 KEPT = 8
 """Stretches whose headers stay in memory."""
+NUMBER = "[0-9]" * 20
+"""The name of a stretch; whatever else lies in the folders is not ours."""
+TRIES = 100
+PAUSE_SECONDS = 0.002
 
 
 @dataclass(frozen=True)
@@ -85,15 +91,44 @@ class Journal:
         self.folder = folder
         self._lock = RLock()
         self._open: OrderedDict[tuple[int, bool], Stretch] = OrderedDict()
+        self._cut: int | None = None
+        self._process = os.getpid()
+        self._closed = False
+
+    @property
+    def is_inherited(self) -> bool:
+        """Whether this is a fork of the process that opened the log."""
+        return os.getpid() != self._process
+
+    def check_usable(self) -> None:
+        """Refuses where the log is closed, and in a forked process: it would share the locks of its parent."""
+        if self.is_inherited:
+            raise LogError(
+                f'the log at "{self.folder}" was opened by another process',
+                detail=f"Process {self._process} opened it; this is process {os.getpid()}, forked from it.",
+                hint="Open the log in the child.",
+            )
+        if self._closed:
+            raise LogError("the log is closed", hint="Open it again.")
+
+    def close(self) -> None:
+        """Lets go of all files; those that a reader is in the middle of are closed when it ends."""
+        self._closed = True
+        self._open = OrderedDict()
 
     def mark(self) -> Mark:
-        mark = read_mark(self.folder / "committed")
-        if mark is None:
-            raise DamagedLog(
-                f'the mark of the log at "{self.folder}" cannot be read',
-                hint="Open the log with Log.open, which writes it anew.",
-            )
-        return mark
+        self.check_usable()
+        with self._lock:
+            mark = read_mark(self.folder / "committed")
+            if mark is None:
+                raise DamagedLog(
+                    f'the mark of the log at "{self.folder}" cannot be read',
+                    hint="Open the log with Log.open, which writes it anew.",
+                )
+            if mark.cut != self._cut:
+                self._open.clear()
+                self._cut = mark.cut
+            return mark
 
     def firsts(self) -> list[int]:
         """The first frames of all stretches that readers may see, in order."""
@@ -101,34 +136,38 @@ class Journal:
         return sorted(first for first in {*self.unsealed(), *self.sealed()} if first <= last)
 
     def unsealed(self) -> list[int]:
-        return sorted(int(path.stem) for path in (self.folder / "journal").glob("[0-9]*.journal"))
+        return sorted(int(path.stem) for path in (self.folder / "journal").glob(f"{NUMBER}.journal"))
 
     def sealed(self) -> list[int]:
-        return sorted(int(path.name) for path in (self.folder / "sealed").glob("[0-9]*"))
+        return sorted(int(path.name) for path in (self.folder / "sealed").glob(NUMBER))
 
     def has(self, first: int) -> bool:
         """Whether there is a stretch that begins with this frame."""
         return any(path.exists() for path in self._paths(first))
 
-    def forget(self) -> None:
-        """Drops what was read of the files: recovery has changed them."""
-        with self._lock:
-            self._open.clear()
-
     def stretch(self, first: int) -> Stretch:
         """The stretch with all its committed frames read."""
-        with self._lock:
-            mark = self.mark()
-            stretch = self._opened(first)
-            size = os.fstat(stretch.file).st_size
-            if first == mark.stretch and size < mark.end:
-                raise DamagedLog(
-                    f'the log at "{self.folder}" is shorter than what was committed',
-                    detail=f"{stretch.path.name} has {size} bytes of {mark.end}.",
-                    hint="Open the log with Log.open, which reports what was lost.",
-                )
-            stretch.read_on(mark.end if first == mark.stretch else size)
-            return stretch
+        for _ in range(TRIES):
+            with self._lock:
+                mark = self.mark()
+                stretch = self._opened(first)
+                size = os.fstat(stretch.file).st_size
+                end = mark.end if first == mark.stretch else size
+                if size >= end and self._read_on(stretch, end, mark):
+                    return stretch
+            time.sleep(PAUSE_SECONDS)  # recovery is at work: it cuts the file before it moves the mark
+        raise DamagedLog(
+            f'the log at "{self.folder}" is shorter than what was committed',
+            detail=f"{stretch.path.name} has {size} bytes of {mark.end}.",
+            hint="Open the log with Log.open, which reports what was lost.",
+        )
+
+    def _read_on(self, stretch: Stretch, end: int, mark: Mark) -> bool:
+        """Reads what is new; False if recovery has changed the file meanwhile."""
+        if stretch.seen >= end:
+            return True
+        stretch.read_on(end)
+        return self.mark().cut == mark.cut
 
     def _paths(self, first: int) -> tuple[Path, Path]:
         """Where the stretch is if it is sealed, and if it is not."""
@@ -148,12 +187,20 @@ class Journal:
             except FileNotFoundError:
                 continue
             self._open[key] = self._read(first, path, file, sealed=path is sealed)
+            if path is sealed:
+                self._open.pop((first, False), None)  # or its journal file, removed, would keep its room on the disk
             while len(self._open) > KEPT:
                 self._open.popitem(last=False)
             return self._open[key]
         raise DamagedLog(
             f"the frames from {first} on are missing", detail=f'There is neither "{sealed}" nor "{open_}".'
         )
+
+    def _begun(self, first: int) -> Stretch:
+        """The stretch, as far as it has been read."""
+        with self._lock:
+            self.mark()
+            return self._opened(first)
 
     def _read(self, first: int, path: Path, file: int, *, sealed: bool) -> Stretch:
         found = read_prelude(file)
@@ -169,8 +216,7 @@ class Journal:
 
     def catalog_before(self, first: int) -> Catalog:
         """The catalog as it stood before the stretch."""
-        with self._lock:
-            stretch = self._opened(first)
+        stretch = self._begun(first)
         if stretch.prelude:
             return restored(stretch.prelude)
         earlier = [each for each in self.firsts() if each < first]
@@ -195,15 +241,25 @@ class Journal:
         return found[0].header if found and found[0].header.frame == frame else None
 
     def find(self, producer: str, sequence: int) -> Header | None:
-        """The frame that this producer appended under this sequence; the newest stretches are looked at first."""
-        for first in reversed(self.firsts()):
-            for found in reversed(self.stretch(first).frames):
-                if (found.header.producer, found.header.sequence) == (producer, sequence):
-                    return found.header
+        """The frame that this producer appended under this sequence. Sequences only rise: it is in the last stretch
+        before which they had not come so far.
+        """
+        firsts = self.firsts()
+        at = bisect_left(firsts, sequence, key=lambda first: self._sequence_before(first, producer))
+        for found in self.stretch(firsts[at - 1]).frames if at else ():
+            if (found.header.producer, found.header.sequence) == (producer, sequence):
+                return found.header
         return None
+
+    def _sequence_before(self, first: int, producer: str) -> int:
+        """The last sequence of the producer before the stretch, or -1."""
+        prelude = self._begun(first).prelude
+        producers = prelude["producers"] if prelude else self.catalog_before(first).producers
+        return int(producers[producer][0]) if producer in producers else -1
 
     def headers(self, start: int = 0) -> Iterator[Header]:
         """All committed frames' headers from number `start` on."""
-        for first in [each for each in self.firsts() if each >= (self.stretch_of(start) or 0)]:
+        begin = self.stretch_of(start) or 0
+        for first in [each for each in self.firsts() if each >= begin]:
             for found in self.stretch(first).frames_from(start):
                 yield found.header

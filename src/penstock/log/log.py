@@ -1,9 +1,9 @@
 """The log: records in order, never changed, in a folder of this machine.
 
 Any number of processes may append and read at once. An append is one transaction over any number of topics: when it
-returns, its records are durable and visible to every reader, all of them; if it raises, none is. Offsets have no
-gaps; the *place* orders the records of all topics. Opening a log recovers what a crash left behind; what had to be
-set aside is told by `set_aside`.
+returns, its records are durable and visible to every reader, all of them; if it raises, none is, unless the error says
+that they may be kept. Offsets have no gaps; the *place* orders the records of all topics. Opening a log recovers what
+a crash left behind; what had to be set aside is told by `set_aside`. A forked process opens the log for itself.
 """
 
 import time
@@ -11,6 +11,7 @@ import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from itertools import count
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -21,7 +22,7 @@ from penstock.errors import LogError
 from penstock.log.catalog import Catalog
 from penstock.log.columns import Rows, columns_of
 from penstock.log.disk import Disk
-from penstock.log.draft import Draft, parts_of
+from penstock.log.draft import Draft, check_name, parts_of
 from penstock.log.entries import entries_of
 from penstock.log.folder import prepare
 from penstock.log.frame import Header, Punctuation
@@ -69,7 +70,7 @@ class Log:
         self._writer = writer
         self._sealing = sealing
         self._disk = disk
-        self._turn = 0
+        self._turns = count(journal.mark().next_frame)  # not from 0: who opens a log for each append goes round too
 
     @staticmethod
     def open(
@@ -82,17 +83,18 @@ class Log:
     ) -> "Log":
         """Opens the log in a folder, made if it is not there; recovers what a crash left behind."""
         folder = Path(path)
-        disk = disk or Disk()
-        identity = prepare(folder, disk, clock, create=create)
-        journal = Journal(folder)
-        writer = Writer(journal, identity, disk=disk, clock=clock, limits=limits or Limits())
-        if not writer.settle(wait=False) and read_mark(folder / "committed") is None:
-            writer.settle(wait=True)
-        return Log(journal, writer, Sealing(journal, disk), disk, identity)
+        try:
+            return _opened(folder, disk or Disk(), clock, limits or Limits(), create=create)
+        except OSError as error:
+            about = f'"{error.filename}" is the path that was refused.' if error.filename else ""
+            raise LogError(f'the log at "{folder}" cannot be opened: {error.strerror}', detail=about) from error
 
     def close(self) -> None:
-        self._sealing.close()
-        self._writer.close()
+        try:
+            self._sealing.close()
+        finally:
+            self._writer.close()
+            self._journal.close()
 
     def __enter__(self) -> Self:
         return self
@@ -168,7 +170,7 @@ class Log:
     ) -> Appended:
         """Appends records of one topic durably. See `append_all`."""
         declared = self.topic(topic)
-        parts = parts_of(columns_of(declared, rows), partition=partition, turn=self._next_turn())
+        parts = parts_of(columns_of(declared, rows), partition=partition, turn=next(self._turns))
         return self._commit(Draft(tuple(parts), producer, sequence, expect=tuple(expect)))
 
     def append_all(
@@ -186,7 +188,7 @@ class Log:
         given, marked `repeated`. Where a condition of `expect` does not hold, `ConditionFailed` is raised and nothing
         is written. `note` is kept with the frame.
         """
-        turn = self._next_turn()
+        turn = next(self._turns)
         parts = [
             part
             for name, each in rows.items()
@@ -228,6 +230,7 @@ class Log:
 
     def raise_epoch(self, name: str) -> int:
         """A new, larger value of a named epoch: appends that expect an older one are refused from now on."""
+        check_name("an epoch", name)
         raised: list[int] = []
 
         def control(catalog: Catalog) -> Sequence[Mapping[str, Any]]:
@@ -244,10 +247,6 @@ class Log:
         last = self._writer.ask(lambda catalog: catalog.producers.get(producer or ""))
         return last is not None and sequence is not None and sequence <= last[0]
 
-    def _next_turn(self) -> int:
-        self._turn += 1
-        return self._turn - 1
-
     def _commit(self, draft: Draft) -> Appended:
         if not (draft.parts or draft.punctuation or draft.producer):
             raise LogError(
@@ -255,7 +254,10 @@ class Log:
             )
         done = self._writer.commit(draft)
         assert done is not None
-        self._sealing.look(self._journal.mark().stretch)
+        try:
+            self._sealing.look(self._journal.mark().stretch)
+        except Exception as error:  # the records are kept all the same
+            self._sealing.failure = error
         return done
 
     # Reading
@@ -364,6 +366,20 @@ class Log:
         is whole.
         """
         return findings(self._journal)
+
+
+def _opened(folder: Path, disk: Disk, clock: Callable[[], int], limits: Limits, *, create: bool) -> Log:
+    identity = prepare(folder, disk, clock, create=create)
+    journal = Journal(folder)
+    writer = Writer(journal, identity, disk=disk, clock=clock, limits=limits)
+    try:
+        if not writer.settle(wait=False) and read_mark(folder / "committed") is None:
+            writer.settle(wait=True)
+        return Log(journal, writer, Sealing(journal, disk), disk, identity)
+    except BaseException:
+        writer.close()
+        journal.close()
+        raise
 
 
 def _instant(at: int | None) -> datetime | None:

@@ -1,7 +1,8 @@
 """The mark: how far the journal is committed, which is how far readers may read.
 
 Written after each sync and before the append is acknowledged, never synced itself: after a power failure it may lag
-behind the journal, never lead.
+behind the journal, never lead. `cut` is another number whenever recovery has cut off bytes or replaced a stretch:
+whoever sees it change forgets what it has read.
 """
 
 import os
@@ -10,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from zlib import crc32
 
-LAYOUT = struct.Struct("<8sQQQ")
-SIZE = LAYOUT.size + 8
+LAYOUT = struct.Struct("<8sQQQI")
+SIZE = LAYOUT.size + 4
 MAGIC = b"PSTKMARK"
 TRIES = 1000
 
@@ -21,10 +22,11 @@ class Mark:
     stretch: int
     end: int
     next_frame: int
+    cut: int
 
     def encode(self) -> bytes:
-        data = LAYOUT.pack(MAGIC, self.stretch, self.end, self.next_frame)
-        return data + struct.pack("<II", crc32(data), 0)
+        data = LAYOUT.pack(MAGIC, self.stretch, self.end, self.next_frame, self.cut)
+        return data + struct.pack("<I", crc32(data))
 
 
 def decode(data: bytes) -> Mark | None:
@@ -35,6 +37,13 @@ def decode(data: bytes) -> Mark | None:
     ):
         return None
     return Mark(*LAYOUT.unpack_from(data)[1:])
+
+
+def new_cut(old: int | None = None) -> int:
+    """A number that no open handle has seen."""
+    while (cut := int.from_bytes(os.urandom(4))) == old:
+        pass
+    return cut
 
 
 def read_mark(path: Path) -> Mark | None:

@@ -8,9 +8,11 @@ have yet are NULL.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from penstock.errors import DamagedLog, LogError
@@ -22,6 +24,7 @@ from penstock.log.records import Place, micros
 from penstock.log.sealed import STAMPS, stamped
 from penstock.log.topic import Topic
 
+Places = np.ndarray[tuple[int, ...], np.dtype[np.int64]]
 Start = int | Place | datetime
 """Where to begin: an offset of one partition, a place, or an append time."""
 
@@ -189,13 +192,37 @@ def _open_stretch(journal: Journal, stretch: Stretch, progress: Progress) -> Ite
 def _sealed_stretch(journal: Journal, stretch: Stretch, progress: Progress) -> Iterator[pa.RecordBatch]:
     name = progress.wanted.topic.name
     files = [found for found in stretch.prelude.get("files", ()) if found["topic"] == name]
-    rows = (batch for found in files for batch in _sealed_file(journal, stretch, found, progress))
-    if len(files) < 2:
-        yield from rows
+    rows = [_sealed_file(journal, stretch, found, progress) for found in files]
+    if len(rows) < 2:
+        yield from chain(*rows)
         return
     full = full_schema(progress.wanted.topic)
-    table = pa.Table.from_batches([conformed(batch, full) for batch in rows], full)
-    yield from table.sort_by("_place").combine_chunks().to_batches()
+    needed = pa.schema([field for field in full if field.name in ("_place", *progress.wanted.columns)])
+    yield from _merged([(conformed(batch, needed) for batch in each) for each in rows])
+
+
+def _merged(sources: Sequence[Iterator[pa.RecordBatch]]) -> Iterator[pa.RecordBatch]:
+    """The batches of all sources, each of which is in the order of places, as batches in that order. At most one batch
+    of each source is held at a time.
+    """
+    rows = [filter(len, source) for source in sources]
+    heads = {at: first for at, source in enumerate(rows) if (first := next(source, None))}
+    while heads:
+        until = min(_places(head)[-1] for head in heads.values())
+        taken = []
+        for at, head in list(heads.items()):
+            count = int(np.searchsorted(_places(head), until, "right"))
+            taken.append(head[:count])
+            rest = head[count:] if count < len(head) else next(rows[at], None)
+            if rest is None:
+                del heads[at]
+            else:
+                heads[at] = rest
+        yield from pa.Table.from_batches(taken).sort_by("_place").combine_chunks().to_batches()
+
+
+def _places(batch: pa.RecordBatch) -> Places:
+    return batch.column("_place").to_numpy()  # type: ignore[no-any-return]
 
 
 def _sealed_file(

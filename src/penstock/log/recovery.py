@@ -7,7 +7,7 @@ committed once: it stays where it is and is reported by whoever reads it.
 
 import json
 import os
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from penstock.errors import DamagedLog
@@ -15,9 +15,11 @@ from penstock.log.catalog import Catalog, snapshot
 from penstock.log.disk import Disk
 from penstock.log.frame import Found
 from penstock.log.journal import Journal
-from penstock.log.mark import Mark, read_mark
+from penstock.log.mark import Mark, new_cut, read_mark
 from penstock.log.records import Span
-from penstock.log.stretch import Gap, encode_prelude, is_whole, next_front, read_prelude, scan
+from penstock.log.stretch import Gap, encode_prelude, is_whole, next_front, read_exactly, read_prelude, scan
+
+CHUNK = 1 << 22
 
 
 @dataclass(frozen=True)
@@ -57,21 +59,26 @@ def recover(journal: Journal, identity: str, disk: Disk) -> Mark:
     """Makes the open stretch end where its last whole frame ends, and moves the mark there."""
     folder = journal.folder
     mark = read_mark(folder / "committed")
-    last = max(journal.unsealed())
+    last = max(journal.unsealed(), default=None)
+    if last is None:
+        raise no_open_stretch(folder)
     file = disk.open(folder / "journal" / f"{last:020}.journal")
     try:
         fresh = _settled(folder, disk, file, last, mark)
     finally:
         os.close(file)
-    journal.forget()
     if fresh.end == 0:  # not even its prelude is there: it is begun again
-        write_mark(folder, disk, Mark(last, 0, fresh.next_frame))
+        write_mark(folder, disk, fresh)
         catalog = journal.catalog_before(last)
         catalog.next_frame = last
-        fresh = Mark(last, begin_stretch(folder, identity, catalog, disk), fresh.next_frame)
-        journal.forget()
+        end = begin_stretch(folder, identity, catalog, disk)
+        fresh = replace(fresh, end=end, cut=new_cut(fresh.cut))
     write_mark(folder, disk, fresh)
     return fresh
+
+
+def no_open_stretch(folder: Path) -> DamagedLog:
+    return DamagedLog(f'the open stretch of the log at "{folder}" is missing', hint="Restore journal/ from a copy.")
 
 
 def write_mark(folder: Path, disk: Disk, mark: Mark) -> None:
@@ -86,21 +93,34 @@ def _settled(folder: Path, disk: Disk, file: int, last: int, mark: Mark | None) 
     size = os.fstat(file).st_size
     prelude = read_prelude(file)
     start = prelude[1] if prelude else next_front(file, 24, size, after=last - 1)
-    known = mark.end if mark and mark.stretch == last and mark.end <= size else start
+    known = min(mark.end, size) if mark and mark.stretch == last else start
     end, next_frame = _whole_end(file, start=start, known=known, size=size, first=last)
     if not prelude and next_frame == last:
         end = 0
     promised = max(next_frame, mark.next_frame) if mark and mark.stretch == last else next_frame
     committed = mark is not None and mark.stretch == last and mark.end > end
+    cut = mark.cut if mark else new_cut()
     if end < size or committed:
         frame, lost = (next_frame, (next_frame, promised)) if committed else (promised, None)
         _set_aside(folder, disk, file, _report(file, last, end, frame, lost=lost))
+        cut = new_cut(cut)
+    _write_again(file, disk, known, end)
     disk.sync(file)
-    return Mark(last, end, promised)
+    return Mark(last, end, promised, cut)
+
+
+def _write_again(file: int, disk: Disk, start: int, end: int) -> None:
+    """Writes the bytes once more that are there: a sync of theirs that failed may have left them in memory alone, and
+    the next sync would not know.
+    """
+    for at in range(start, end, CHUNK):
+        disk.write(file, [read_exactly(file, min(CHUNK, end - at), at)], at)
 
 
 def _whole_end(file: int, *, start: int, known: int, size: int, first: int) -> tuple[int, int]:
-    """Where the last whole frame ends, and the number after it. Blocks below `known` need no check."""
+    """Where the last whole frame ends, and the number after it. Frames below `known` were acknowledged: nothing of
+    them is in doubt, even where others of their group are damaged.
+    """
     end, next_frame = start, first
     doubtful: Found | Gap | None = None
     for each in scan(file, start, size, after=first - 1):
@@ -109,7 +129,7 @@ def _whole_end(file: int, *, start: int, known: int, size: int, first: int) -> t
             continue
         header = each.header
         last_doubtful = header.frame - 1 if isinstance(doubtful, Gap) else doubtful.header.frame if doubtful else -1
-        if header.group <= last_doubtful:
+        if each.end > known and header.group <= last_doubtful:
             continue  # written together with the doubtful one: neither was ever acknowledged
         end, next_frame, doubtful = each.end, header.frame + 1, None
     return end, next_frame
@@ -133,10 +153,13 @@ def _report(file: int, stretch: int, end: int, frame: int, *, lost: tuple[int, i
 
 def _set_aside(folder: Path, disk: Disk, file: int, report: SetAside) -> None:
     aside = folder / "aside"
+    if not aside.exists():
+        aside.mkdir()
+        disk.sync_folder(folder)
     name = f"{report.stretch:020}-{report.byte}"
     while (aside / f"{name}.torn").exists():
         name += "+"
-    torn = os.pread(file, report.length, report.byte) if report.length else b""
+    torn = read_exactly(file, report.length, report.byte)
     disk.write_whole(aside / f"{name}.json", json.dumps(asdict(report)).encode())
     disk.write_whole(aside / f"{name}.torn", torn)
     disk.truncate(file, report.byte)

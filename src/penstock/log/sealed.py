@@ -21,6 +21,7 @@ from penstock.log.columns import EXTRAS, block_schema
 from penstock.log.disk import Disk
 from penstock.log.frame import INDEX_BITS, Found, encode
 from penstock.log.journal import Journal, Member, Stretch
+from penstock.log.staging import remove_staged
 from penstock.log.stretch import encode_prelude
 from penstock.log.topic import Topic
 
@@ -156,5 +157,5 @@ def _clear_away(journal: Journal, stretch: Stretch, disk: Disk) -> None:
     for found in stretch.frames:
         for block in found.header.blocks:
             if block.file is not None:
-                disk.remove(journal.folder / "staged" / block.file)
+                remove_staged(journal.folder / "staged" / block.file, disk)
     disk.remove(journal.folder / "journal" / f"{stretch.first:020}.journal")

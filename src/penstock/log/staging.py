@@ -1,17 +1,24 @@
 """Staging: files written before the append that commits them.
 
-A staged file is an Arrow IPC file with the topic's columns (the reserved ones may follow). Nothing refers to it until
-its frame is committed; one that never is can be deleted by anybody.
+A staged file is an Arrow IPC file with the topic's columns (the reserved ones may follow), not compressed. Nothing
+refers to it until its frame is committed; one that never is can be deleted by anybody.
+
+Every append takes a second name for the file, which no other append refers to: the same file may be appended twice,
+and an append that was refused can be tried again. The name that was given goes when the append is sealed; until then
+nothing may be written to it.
 """
 
 import os
+import uuid
 from pathlib import Path
+from struct import unpack_from
 
 import pyarrow as pa
 
 from penstock.errors import LogError, SchemaError
 from penstock.log.blocks import file_crc
-from penstock.log.columns import EXTRAS, Columns, block_schema, check_nulls
+from penstock.log.checks import check
+from penstock.log.columns import EXTRAS, block_schema
 from penstock.log.disk import Disk
 from penstock.log.draft import Part, time_range
 from penstock.log.topic import Topic, check_partition
@@ -24,21 +31,41 @@ def staged_part(folder: Path, topic: Topic, partition: int, path: Path, disk: Di
             f'"{path}" is not a staged file of this log', hint="Write it to the path that staging_path gives."
         )
     check_partition(topic, partition)
-    if not path.exists():
-        raise LogError(f'there is no staged file "{path.name}"', hint="Write it before it is appended.")
-    count, times, extras = _looked_through(topic, path)
-    _sync(path, disk)
+    try:
+        count, times, extras = _looked_through(topic, path)
+        _sync(path, disk)
+        taken = _taken(path, disk)
+    except FileNotFoundError:
+        raise LogError(
+            f'there is no staged file "{path.name}"',
+            detail="It was never written, or it was appended and has been sealed since.",
+            hint="Write it before it is appended.",
+        ) from None
     return Part(
         topic=topic.name,
         partition=partition,
         schema=len(topic.schemas) - 1,
         count=count,
-        bytes=path.stat().st_size,
-        crc=file_crc(str(path)),
-        file=path.name,
+        bytes=taken.stat().st_size,
+        crc=file_crc(str(taken)),
+        file=taken.name,
         extras=extras,
         times=times,
     )
+
+
+def _taken(path: Path, disk: Disk) -> Path:
+    """A name of the file for one append only; it ends with the name that was given."""
+    taken = path.with_name(f"{uuid.uuid4().hex}+{path.name}")
+    os.link(path, taken)
+    disk.sync_folder(path.parent)
+    return taken
+
+
+def remove_staged(taken: Path, disk: Disk) -> None:
+    """Removes the file of an append, first by the name that was given."""
+    disk.remove(taken.with_name(taken.name.partition("+")[2] or taken.name))
+    disk.remove(taken)
 
 
 def _looked_through(topic: Topic, path: Path) -> tuple[int, tuple[int, int] | None, tuple[str, ...]]:
@@ -53,10 +80,11 @@ def _looked_through(topic: Topic, path: Path) -> tuple[int, tuple[int, int] | No
                 f'the file "{path.name}" does not have the columns of topic "{topic.name}"',
                 detail=f"It has {_fields(reader.schema)}; wanted are {_fields(wanted)}.",
             )
+        _check_plain(path, reader.num_record_batches)
         for at in range(reader.num_record_batches):
             batch = reader.get_batch(at)
             _check_marks(topic, path, batch)
-            check_nulls(Columns(topic, batch))
+            check(topic, batch)
             found = time_range(topic, batch)
             times = (
                 found
@@ -67,6 +95,34 @@ def _looked_through(topic: Topic, path: Path) -> tuple[int, tuple[int, int] | No
             )
             count += len(batch)
     return count, times, extras
+
+
+def _check_plain(path: Path, batches: int) -> None:
+    """No batch is compressed: the kernel reads columns where they lie. Arrow's readers do not tell, the messages do."""
+    with pa.memory_map(str(path)) as source:
+        messages = pa.ipc.MessageReader.open_stream(pa.BufferReader(source.read_buffer().slice(len(b"ARROW1\0\0"))))
+        messages.read_next_message()  # the schema
+        for _ in range(batches):
+            if _is_compressed(messages.read_next_message().metadata.to_pybytes()):
+                raise LogError(
+                    f'the staged file "{path.name}" is compressed',
+                    hint='Write it uncompressed: pyarrow.ipc.new_file, or write_feather(compression="uncompressed").',
+                )
+
+
+def _is_compressed(message: bytes) -> bool:
+    """Whether the fourth field of the message's record batch is there. Flatbuffers: a table begins with the distance
+    back to its list of fields, which holds, from byte 4 on, where each field lies; 0 where it is missing.
+    """
+
+    def field(table: int, number: int) -> int:
+        fields = table - unpack_from("<i", message, table)[0]
+        inside = 4 + 2 * number < unpack_from("<H", message, fields)[0]
+        at = unpack_from("<H", message, fields + 4 + 2 * number)[0] if inside else 0
+        return table + at if at else 0
+
+    header = field(unpack_from("<I", message)[0], 2)
+    return bool(field(header + unpack_from("<I", message, header)[0], 3))
 
 
 def _check_marks(topic: Topic, path: Path, batch: pa.RecordBatch) -> None:
@@ -93,4 +149,3 @@ def _sync(path: Path, disk: Disk) -> None:
         disk.sync(file)
     finally:
         os.close(file)
-    disk.sync_folder(path.parent)

@@ -154,9 +154,18 @@ def _occurrences(file: int, magic: bytes, start: int, end: int) -> Iterator[int]
             at = data.find(magic, at + 1)
 
 
+def read_exactly(file: int, length: int, at: int) -> bytes:
+    """The bytes from `at` on, fewer only where the file ends. The system reads at most 2 GB at once."""
+    pieces: list[bytes] = []
+    while length > 0 and (data := os.pread(file, length, at)):
+        pieces.append(data)
+        length, at = length - len(data), at + len(data)
+    return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+
+
 def read_block(file: int, found: Found, block: Block) -> bytes | None:
     """The bytes of a block in the frame's body, or None if they are not what was written."""
-    data = os.pread(file, block.bytes, found.body + block.start)
+    data = read_exactly(file, block.bytes, found.body + block.start)
     return data if len(data) == block.bytes and crc32(data) == block.crc else None
 
 

@@ -3,6 +3,7 @@ package penstock.kernel.log
 import java.nio.{ByteBuffer, ByteOrder}
 import java.util.zip.CRC32
 
+import com.fasterxml.jackson.core.JsonProcessingException
 import org.apache.spark.unsafe.Platform
 
 /** A frame found in a file: its header, the byte where it begins, where its body begins, and where it ends. */
@@ -72,7 +73,15 @@ final class FrameBytes(file: ReadFile) {
     sum.update(window, text, length)
     if (sum.getValue != (crc & 0xffffffffL)) return null
     val end = start + FrameBytes.Ends + 2L * length + body
-    Found(Header.parsed(window, text, length), start, start + FrameBytes.Front + length, end)
+    val header =
+      try Header.parsed(window, text, length)
+      catch { case error: JsonProcessingException => throw senseless(text, length, start, error) }
+    Found(header, start, start + FrameBytes.Front + length, end)
+  }
+
+  private def senseless(text: Int, length: Int, start: Long, error: JsonProcessingException): DamagedLog = {
+    val which = Header.number(window, text, length).fold(s"the frame at byte $start")(number => s"frame $number")
+    LogError.senseless(s"the header of $which", new IllegalStateException(s"${file.path}: ${error.getOriginalMessage}"))
   }
 
   private def fits(length: Int, body: Long, room: Long): Boolean =

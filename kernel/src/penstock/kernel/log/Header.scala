@@ -1,6 +1,8 @@
 package penstock.kernel.log
 
-import com.fasterxml.jackson.core.{JsonParser, JsonToken}
+import java.nio.charset.StandardCharsets.ISO_8859_1
+
+import com.fasterxml.jackson.core.{JsonParseException, JsonParser, JsonToken}
 import com.fasterxml.jackson.databind.JsonNode
 
 import scala.collection.mutable.ArrayBuffer
@@ -34,6 +36,10 @@ object Header {
     try header(json)
     finally json.close()
   }
+
+  /** The number that the header begins with, where no more of it can be read. */
+  def number(bytes: Array[Byte], at: Int, length: Int): Option[Long] =
+    """^\{"frame":(\d{1,18})\b""".r.findFirstMatchIn(new String(bytes, at, math.min(length, 32), ISO_8859_1)).map(_.group(1).toLong)
 
   private def header(json: JsonParser): Header = {
     var frame, at = 0L
@@ -90,13 +96,20 @@ object Header {
   }
 
   /** Calls `use` with each field's name, the parser standing at its value. */
-  private def eachField(json: JsonParser)(use: String => Unit): Unit =
+  private def eachField(json: JsonParser)(use: String => Unit): Unit = {
+    expect(json, JsonToken.START_OBJECT)
     while (json.nextToken() != JsonToken.END_OBJECT) {
       val name = json.currentName()
       json.nextToken()
       use(name)
     }
+  }
 
-  private def eachItem(json: JsonParser)(use: => Unit): Unit =
+  private def eachItem(json: JsonParser)(use: => Unit): Unit = {
+    expect(json, JsonToken.START_ARRAY)
     while (json.nextToken() != JsonToken.END_ARRAY) use
+  }
+
+  private def expect(json: JsonParser, token: JsonToken): Unit =
+    if (json.currentToken() != token) throw new JsonParseException(json, s"$token expected, not ${json.currentToken()}")
 }

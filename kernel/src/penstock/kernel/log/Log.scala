@@ -17,6 +17,7 @@ final class Log private (val folder: Path) {
   private var mark: Mark = _
   private var stretches = Array.empty[Stretch]
   private var open: Scanned = _
+  private var cut = 0
 
   /** The mark as it is now, with all frames before it taken in. */
   def refresh(): Mark = synchronized {
@@ -25,10 +26,12 @@ final class Log private (val folder: Path) {
       val found = marks.read()
       if (found eq mark) return mark
       try {
+        if (found.cut != cut) forget(found.cut)
         if (mark == null || mark.first != found.first) list(found)
         open = grown(found)
         mark = found
-        return mark
+        // What was read while a writer cut the journal may be neither the old frames nor the new ones.
+        if (marks.read().cut == cut) return mark
       } catch {
         // The stretch was closed and sealed after the mark was read, or a writer is recovering: the next mark says so.
         case _: NoSuchFileException if tries < Log.Tries => tries = again(tries)
@@ -58,10 +61,26 @@ final class Log private (val folder: Path) {
   /** What the frames of a stretch say. */
   def scanned(stretch: Stretch): Scanned = synchronized { if (stretch eq stretches.last) open else stretch.closed }
 
+  /** The next offset of each partition of a topic after a closed stretch, as the one after it says; none for the open stretch. */
+  def endsAfter(stretch: Stretch, topic: String): Array[Long] = synchronized {
+    stretches.find(_.first > stretch.first).fold(Array.empty[Long])(_.ends(topic))
+  }
+
+  /** The frames that were committed at the end of the open stretch and cannot be read, `[from, until)`; nobody knows what they held. */
+  def unread: Option[(Long, Long)] = synchronized { if (stretches.last.isTorn) Some(open.next -> mark.next) else None }
+
   /** The open stretch has never been sealed, and nobody needs to look. */
   def isSealed(stretch: Stretch): Boolean = synchronized { !(stretch eq stretches.last) && stretch.isSealed }
 
   def staged(name: String): Path = folder.resolve("staged").resolve(name)
+
+  /** Drops all that was read: recovery has cut frames off the journal, or replaced a stretch. */
+  private def forget(now: Int): Unit = {
+    stretches.foreach(_.close())
+    stretches = Array.empty
+    mark = null
+    cut = now
+  }
 
   private def again(tries: Int): Int = {
     mark = null

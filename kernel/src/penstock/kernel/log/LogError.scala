@@ -13,9 +13,13 @@ object LogError {
     (primary +: more.map { case (name, said) => name + said }).mkString("\n")
   }
 
-  def damaged(topic: String, partition: Int, base: Long, count: Long, where: String): DamagedLog =
+  /** The checksum holds, and yet it cannot be understood. */
+  def senseless(what: String, error: Exception): DamagedLog =
+    new DamagedLog(s"$what cannot be read", String.valueOf(error.getMessage).linesIterator.take(1).mkString, "Restore the file from a copy.")
+
+  def damaged(topic: String, partition: Int, base: Long, count: Long, why: String): DamagedLog =
     new DamagedLog(
       s"""topic "$topic", partition $partition, offsets $base to ${base + count - 1} are damaged""",
-      s"The checksum does not hold in $where.",
+      why,
       "Restore the file from a copy, or read around these offsets.")
 }

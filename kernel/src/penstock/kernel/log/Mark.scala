@@ -5,8 +5,11 @@ import java.nio.file.{NoSuchFileException, Path}
 import java.util.Arrays
 import java.util.zip.CRC32
 
-/** How far the log is committed: the open stretch, its length in bytes, and the number of the next frame. */
-final case class Mark(first: Long, bytes: Long, next: Long)
+/** How far the log is committed: the open stretch, its length in bytes, and the number of the next frame.
+  *
+  * @param cut another one after recovery has cut bytes off the journal or replaced a stretch: what was read before may no longer be there
+  */
+final case class Mark(first: Long, bytes: Long, next: Long, cut: Int)
 
 /** The file `committed`, asked every few milliseconds by every query: one read of 40 bytes, the same object while nothing has changed. */
 final class MarkFile(folder: Path) {
@@ -26,7 +29,7 @@ final class MarkFile(folder: Path) {
       if (count == bytes.length && holds) {
         System.arraycopy(bytes, 0, known, 0, bytes.length)
         val found = ByteBuffer.wrap(bytes).order(ByteOrder.LITTLE_ENDIAN)
-        mark = Mark(found.getLong(8), found.getLong(16), found.getLong(24))
+        mark = Mark(found.getLong(8), found.getLong(16), found.getLong(24), found.getInt(32))
         return mark
       }
       tries += 1
@@ -37,9 +40,9 @@ final class MarkFile(folder: Path) {
 
   private def holds: Boolean = {
     val crc = new CRC32
-    crc.update(bytes, 0, 32)
+    crc.update(bytes, 0, MarkFile.Summed)
     val found = ByteBuffer.wrap(bytes).order(ByteOrder.LITTLE_ENDIAN)
-    found.getLong(0) == MarkFile.Magic && (found.getInt(32) & 0xffffffffL) == crc.getValue
+    found.getLong(0) == MarkFile.Magic && (found.getInt(MarkFile.Summed) & 0xffffffffL) == crc.getValue
   }
 
   private def unreadable: LogError =
@@ -48,6 +51,7 @@ final class MarkFile(folder: Path) {
 
 object MarkFile {
   private val Size = 40
+  private val Summed = 36
   private val Tries = 200
   private val Magic = ByteBuffer.wrap("PSTKMARK".getBytes).order(ByteOrder.LITTLE_ENDIAN).getLong
 }

@@ -21,7 +21,7 @@ final case class SealedFile(
   *
   * @param end the byte where frames begin
   */
-final case class Prelude(topics: Map[String, Standing], files: Array[SealedFile], end: Long)
+final case class Prelude(identity: String, topics: Map[String, Standing], files: Array[SealedFile], end: Long)
 
 object Prelude {
   private val Magic = ByteBuffer.wrap("PENSTOCK".getBytes).order(ByteOrder.LITTLE_ENDIAN).getLong
@@ -39,11 +39,13 @@ object Prelude {
     crc.update(front, 0, 16)
     if (file.read(Front, text, 0, length) < length) return None
     crc.update(text)
-    if (crc.getValue != (found.getInt(16) & 0xffffffffL)) None else Some(parsed(text, Front + length))
+    if (crc.getValue != (found.getInt(16) & 0xffffffffL)) return None
+    try Some(parsed(text, Front + length))
+    catch { case error: Exception => throw LogError.senseless(s"the prelude of ${file.path}", error) }
   }
 
   private def parsed(text: Array[Byte], end: Long): Prelude = {
-    val found = Json.tree(text, 0, text.length)
+    val found = Json.tree(text)
     val topics = Json.fields(found.get("topics")).map { case (name, topic) => name -> Standing.of(name, topic) }.toMap
     val files = Json.items(found.get("files")).map { file =>
       val batches = Json.items(file.get("batches")).map { batch =>
@@ -52,6 +54,6 @@ object Prelude {
       SealedFile(file.get("topic").asText, file.get("partition").asInt, file.get("name").asText, file.get("schema").asInt,
         Json.strings(file.get("extras")), file.get("base").asLong, file.get("count").asLong, batches)
     }.toArray
-    Prelude(topics, files, end)
+    Prelude(found.path("identity").asText, topics, files, end)
   }
 }

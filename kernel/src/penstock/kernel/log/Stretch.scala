@@ -32,12 +32,27 @@ final class Stretch(folder: Path, val first: Long, before: Stretch) {
 
   def files: Array[SealedFile] = loaded.files
 
+  /** The next offset of each partition of a topic when the stretch began; none if its prelude cannot be read. */
+  def ends(topic: String): Array[Long] =
+    try loaded.topics.get(topic).fold(Array.empty[Long])(_.ends)
+    catch { case _: DamagedLog => Array.empty }
+
   /** What the frames of an open stretch say, up to byte `limit`. */
   def upTo(limit: Long): Scanned = {
-    // A writer that recovered may have cut off frames which had been seen.
-    if (growing == null || scan.seen > limit) begin(new ReadFile(journal))
+    // An older copy of the log may have been put in its place.
+    if (growing != null && scan.seen > limit) close()
+    if (growing == null) begin(new ReadFile(journal))
     scan.advance(limit)(growing.add)
     growing
+  }
+
+  /** Whether the last frames of an open stretch cannot be read. */
+  def isTorn: Boolean = scan != null && scan.isTorn
+
+  /** Gives back the file of an open stretch. */
+  def close(): Unit = {
+    if (file != null) file.close()
+    forget()
   }
 
   /** What all its frames say; it must be closed. */
@@ -58,7 +73,7 @@ final class Stretch(folder: Path, val first: Long, before: Stretch) {
   private def begin(opened: ReadFile): Unit = {
     file = opened
     prelude = Prelude.of(file).getOrElse(rebuilt(file))
-    growing = new Scanned(prelude.topics)
+    growing = new Scanned(prelude.topics, first)
     scan = new FrameScan(file, prelude.end, first)
   }
 
@@ -81,7 +96,7 @@ final class Stretch(folder: Path, val first: Long, before: Stretch) {
   private def rebuilt(file: ReadFile): Prelude = {
     if (sealedAway) throw new DamagedLog(s"the prelude of ${file.path} is damaged", "", "Restore the file from a copy.")
     val topics = if (before == null) Map.empty[String, Standing] else before.closed.standing
-    Prelude(topics, Array.empty, new FrameBytes(file).nextFront(Prelude.Front, file.size, first - 1))
+    Prelude("", topics, Array.empty, new FrameBytes(file).nextFront(Prelude.Front, file.size, first - 1))
   }
 
   private def opened: ReadFile =

@@ -6,24 +6,33 @@ import scala.collection.mutable.ArrayBuffer
 /** A block and the frame that holds it.
   *
   * @param byte where its columns begin in the stretch file
-  * @param missing how many offsets before it are in no frame: they were in one whose headers are damaged
   */
-final class Member(val frame: Long, val at: Long, val byte: Long, val missing: Long, val block: Block)
+final class Member(val frame: Long, val at: Long, val byte: Long, val block: Block) {
+  def place: Long = frame << Place.IndexBits | block.index
+}
+
+/** `frame << IndexBits | index` is a record's place. */
+object Place {
+  val IndexBits = 24
+}
 
 /** What the frames of one stretch hold for one topic.
   *
-  * State: its blocks in order, the frames that punctuate it by scope, and how its event time and punctuation rise.
+  * State: its blocks in order, the offsets missing between them, the frames that punctuate it by scope, and how its event time
+  * and punctuation rise.
   */
-final class Track(base: Standing) {
+final class Track(base: Standing, first: Long, lost: Lost) {
   private val members = ArrayBuffer.empty[Member]
+  private val missing = ArrayBuffer.empty[Hole]
   private val marks = mutable.HashMap.empty[String, ArrayBuffer[Long]]
   private val untils = mutable.HashMap.empty[String, Steps]
   private val tops = new Steps(base.top)
   private val ends = mutable.HashMap.from(base.ends.indices.map(partition => partition -> base.ends(partition)))
 
   def add(frame: Long, at: Long, body: Long, block: Block): Unit = {
-    val missing = math.max(0, block.base - ends.getOrElse(block.partition, block.base))
-    members += new Member(frame, at, body + block.start, missing, block)
+    val expected = ends.getOrElse(block.partition, 0L)
+    if (block.base > expected) missing += hole(block.partition, expected, block.base, frame)
+    members += new Member(frame, at, body + block.start, block)
     ends(block.partition) = block.base + block.count
     tops.raise(frame, block.top)
   }
@@ -35,6 +44,18 @@ final class Track(base: Standing) {
 
   /** The blocks of the frames in `[from, until)`. */
   def in(from: Long, until: Long): collection.IndexedSeq[Member] = members.slice(indexOf(from), indexOf(until))
+
+  /** What no frame has and some frame of `[from, until)` may have had.
+    *
+    * @param end the frame after the stretch's last
+    * @param after the next offset of each partition after the stretch, where something else than its frames tells
+    */
+  def holes(from: Long, until: Long, end: Long, after: Array[Long]): Seq[Hole] = {
+    val last = after.indices.filter(partition => after(partition) > reached(partition)).map { partition =>
+      hole(partition, reached(partition), after(partition), end)
+    }
+    (missing ++ last).filter(_.mayLieIn(from, until)).toSeq
+  }
 
   /** The last frame before `until` with records, or punctuation for everybody or `scope`; -1 if there is none. */
   def lastBefore(until: Long, scope: String): Long = {
@@ -53,7 +74,14 @@ final class Track(base: Standing) {
   /** How far the topic has come after all of it. */
   def standing(topic: Topic): Standing = {
     val until = base.until ++ untils.map { case (scope, steps) => scope -> steps.last }
-    Standing(topic, Array.tabulate(topic.partitions)(ends.getOrElse(_, 0L)), tops.last, until)
+    Standing(topic, Array.tabulate(topic.partitions)(reached), tops.last, until)
+  }
+
+  private def reached(partition: Int): Long = ends.getOrElse(partition, 0L)
+
+  private def hole(partition: Int, from: Long, until: Long, frame: Long): Hole = {
+    val before = members.reverseIterator.find(_.block.partition == partition).fold(first)(_.frame + 1)
+    lost.hole(partition, from, until, before, frame)
   }
 
   private def steps(scope: String): Steps = new Steps(base.until.getOrElse(scope, Steps.None))

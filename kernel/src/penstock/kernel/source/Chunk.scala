@@ -2,8 +2,7 @@ package penstock.kernel.source
 
 import org.apache.spark.sql.types._
 import penstock.kernel.arrow.Layout
-import penstock.kernel.log.DamagedLog
-import penstock.kernel.log.LogError
+import penstock.kernel.log.{DamagedLog, LogError, Place}
 
 /** Which columns a record batch holds: in sealed files offset, place and append time first; then those of the topic's schema
   * version; then the extras.
@@ -70,7 +69,7 @@ final case class Chunk(
     take: Int,
     layout: BlockLayout) {
 
-  def frame: Long = place >> Chunk.IndexBits
+  def frame: Long = place >> Place.IndexBits
 
   /** The records of it with offsets in `[from, until)`; None if there are none. */
   def between(from: Long, until: Long): Option[Chunk] = {
@@ -83,10 +82,8 @@ final case class Chunk(
 
   def damaged(topic: String): DamagedLog = {
     val where = if (home == Home.Sealed) file else s"frame $frame, in $file"
-    LogError.damaged(topic, partition, base, count, where)
+    LogError.damaged(topic, partition, base, count, s"The checksum does not hold in $where.")
   }
-}
 
-object Chunk {
-  val IndexBits = 24
+  def missing(topic: String): DamagedLog = LogError.damaged(topic, partition, base, count, s"There is no $file.")
 }

@@ -36,7 +36,7 @@ final class PieceReader(piece: Piece, columns: Array[Wanted]) extends PartitionR
     while (batch == null && !ahead.isEmpty) {
       val chunk = ahead.poll()
       try if (chunk.home == Home.Staged) unfold(chunk) else batch = read(chunk)
-      catch { case _: NoSuchFileException if chunk.home != Home.Sealed => relocate(chunk) }
+      catch { case _: NoSuchFileException => relocate(chunk) }
     }
     batch != null
   }
@@ -80,8 +80,9 @@ final class PieceReader(piece: Piece, columns: Array[Wanted]) extends PartitionR
 
   private def relocate(chunk: Chunk): Unit = {
     val from = chunk.base + chunk.skip
-    val found = new Plan(Log.at(piece.options.path), piece.options).sealedChunks(chunk.stretch, chunk.partition, from, from + chunk.take)
-    found.reverse.foreach(ahead.addFirst)
+    def plan = new Plan(Log.at(piece.options.path), piece.options)
+    val found = if (chunk.home == Home.Sealed) None else plan.sealedChunks(chunk.stretch, chunk.partition, from, from + chunk.take)
+    found.getOrElse(throw chunk.missing(piece.options.topic)).reverse.foreach(ahead.addFirst)
   }
 
   private def opened(chunk: Chunk): ReadFile = {

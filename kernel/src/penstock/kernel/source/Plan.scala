@@ -6,52 +6,95 @@ import scala.collection.mutable
 
 /** The records of a topic in a range of the log become chunks: where each of its record batches lies, sealed or not.
   *
-  * Sealed stretches that lie in the range as a whole are read without a look at their frames.
+  * Sealed stretches that lie in the range as a whole are read without a look at their frames. Records that should be in the range and are
+  * not are damage, and told: the offsets of a partition follow each other, within a stretch and from one to the next.
   */
 final class Plan(log: Log, options: ReadOptions) {
   private val topic = log.topic(options.topic)
   private val layouts = mutable.HashMap.empty[(Boolean, Int, Seq[String]), BlockLayout]
 
-  /** The records of frames `[from, until)` within the offsets that the options allow, in the order of the log; within a sealed
-    * stretch by partition.
+  /** The records of frames `[from, until)` within the places and offsets that the options allow, in the order of the log; within a
+    * sealed stretch by partition.
     */
   def chunks(from: Long, until: Long): Seq[Chunk] = log.synchronized {
-    log.in(from, until).toSeq.flatMap { case (stretch, end) =>
-      val all = from <= stretch.first && until >= end
-      if (!log.isSealed(stretch)) inJournal(stretch, math.max(from, stretch.first), until)
-      else if (all) filesOf(stretch).flatMap(file => inFile(stretch, end, file, file.base, file.base + file.count))
-      else inSealed(stretch, end, from, until)
-    }.flatMap(chunk => chunk.between(options.from(chunk.partition), options.until(chunk.partition)))
+    val range = Places.of(from, until, options)
+    if (range.isEmpty) return Nil
+    val found = log.in(range.firstFrame, range.endFrame).toSeq.flatMap { case (stretch, end) =>
+      val chunks =
+        if (!log.isSealed(stretch)) inJournal(stretch, end, range)
+        else if (range.covers(stretch.first, end)) wholly(stretch, end)
+        else inSealed(stretch, end, range)
+      chunks.flatMap(chunk => chunk.between(options.from(chunk.partition), options.until(chunk.partition)))
+    }
+    log.unread.filter(_._1 < range.endFrame).foreach { case (first, next) =>
+      throw new DamagedLog(
+        s"frames $first to ${next - 1} cannot be read",
+        s"They are the last of the log at ${log.folder}, and nothing tells what they held.",
+        "Open the log with Log.open, which sets them aside.")
+    }
+    found
   }
 
-  /** Offsets `[from, until)` of a partition in a stretch that has been sealed. */
-  def sealedChunks(first: Long, partition: Int, from: Long, until: Long): Seq[Chunk] = log.synchronized {
-    val found = log.in(first, first + 1).find(_._1.first == first).filter(each => log.isSealed(each._1))
-    val (stretch, end) = found.getOrElse(throw new LogError(
-      s"""offsets $from to ${until - 1} of topic "${topic.name}", partition $partition are gone""",
-      s"The stretch that begins with frame $first was removed while they were read."))
-    filesOf(stretch).filter(_.partition == partition).flatMap(inFile(stretch, end, _, from, until))
+  /** Offsets `[from, until)` of a partition in a stretch, if that has been sealed. */
+  def sealedChunks(first: Long, partition: Int, from: Long, until: Long): Option[Seq[Chunk]] = log.synchronized {
+    log.in(first, first + 1).find(_._1.first == first).filter(each => log.isSealed(each._1)).map { case (stretch, end) =>
+      filesOf(stretch).filter(_.partition == partition).flatMap(inFile(stretch, end, _, from, until))
+    }
   }
 
-  private def inJournal(stretch: Stretch, from: Long, until: Long): Seq[Chunk] =
-    log.scanned(stretch).trackOf(topic.name).in(from, until).toSeq.filter(_.block.count > 0).map { member =>
+  private def inJournal(stretch: Stretch, end: Long, range: Places): Seq[Chunk] = {
+    holes(stretch, end, range).foreach(miss(_, stretch.journal.toString))
+    membersIn(stretch, range).map { member =>
       val block = member.block
-      if (member.missing > 0 && options.allows(block.partition, block.base - member.missing, block.base))
-        throw LogError.damaged(topic.name, block.partition, block.base - member.missing, member.missing,
-          s"the headers of a frame before frame ${member.frame}, in ${stretch.journal}")
       val (home, file) = block.file.fold(Home.Journal -> stretch.journal)(name => Home.Staged -> log.staged(name))
-      Chunk(home, file.toString, member.byte, block.bytes, block.crc, stretch.first,
-        member.frame << Chunk.IndexBits | block.index, member.frame + 1, member.at,
-        block.partition, block.base, block.count, 0, block.count, layout(isSealed = false, block.schema, block.extras))
-    }
-
-  private def inSealed(stretch: Stretch, end: Long, from: Long, until: Long): Seq[Chunk] = {
-    val members = log.scanned(stretch).trackOf(topic.name).in(from, until).filter(_.block.count > 0)
-    filesOf(stretch).flatMap { file =>
-      val blocks = members.filter(_.block.partition == file.partition).map(_.block)
-      if (blocks.isEmpty) Nil else inFile(stretch, end, file, blocks.head.base, blocks.last.base + blocks.last.count)
+      val (low, high) = range.offsets(member)
+      Chunk(home, file.toString, member.byte, block.bytes, block.crc, stretch.first, member.place, member.frame + 1, member.at,
+        block.partition, block.base, block.count, (low - block.base).toInt, (high - low).toInt,
+        layout(isSealed = false, block.schema, block.extras))
     }
   }
+
+  /** All of a sealed stretch. */
+  private def wholly(stretch: Stretch, end: Long): Seq[Chunk] = {
+    val (before, after) = (stretch.ends(topic.name), log.endsAfter(stretch, topic.name))
+    val files = filesOf(stretch)
+    after.indices.foreach { partition =>
+      val begin = before.lift(partition).getOrElse(0L)
+      val file = files.find(_.partition == partition)
+      val reached = file.fold(begin)(found => found.base + found.count)
+      def miss(from: Long, until: Long): Unit =
+        if (from < until) this.miss(Hole(partition, from, until - from, stretch.first, end), stretch.sealedFolder.toString)
+      file.foreach(found => miss(begin, found.base))
+      miss(reached, after(partition))
+    }
+    files.flatMap(file => inFile(stretch, end, file, file.base, file.base + file.count))
+  }
+
+  /** A part of a sealed stretch. The headers say which offsets lie in it; the files hold all that lie between. */
+  private def inSealed(stretch: Stretch, end: Long, range: Places): Seq[Chunk] = {
+    val bounds = membersIn(stretch, range).groupMapReduce(_.block.partition)(range.offsets) { (one, other) => (one._1, other._2) }
+    holes(stretch, end, range).filterNot { hole =>
+      bounds.get(hole.partition).exists { case (low, high) => low <= hole.base && hole.end <= high }
+    }.foreach(miss(_, stretch.sealedFolder.toString))
+    filesOf(stretch).flatMap { file =>
+      bounds.get(file.partition).toSeq.flatMap { case (low, high) => inFile(stretch, end, file, low, high) }
+    }
+  }
+
+  private def membersIn(stretch: Stretch, range: Places): Seq[Member] =
+    track(stretch).in(range.firstFrame, range.endFrame).toSeq.filter { member =>
+      val (low, high) = range.offsets(member)
+      low < high
+    }
+
+  private def holes(stretch: Stretch, end: Long, range: Places): Seq[Hole] =
+    track(stretch).holes(range.firstFrame, range.endFrame, end, log.endsAfter(stretch, topic.name))
+
+  private def miss(hole: Hole, where: String): Unit =
+    if (options.allows(hole.partition, hole.base, hole.end))
+      throw LogError.damaged(topic.name, hole.partition, hole.base, hole.count, s"In $where: the frames that held them cannot be read.")
+
+  private def track(stretch: Stretch): Track = log.scanned(stretch).trackOf(topic.name)
 
   private def filesOf(stretch: Stretch): Seq[SealedFile] = stretch.files.toSeq.filter(_.topic == topic.name)
 
@@ -61,7 +104,7 @@ final class Plan(log: Log, options: ReadOptions) {
     val bases = file.batches.scanLeft(file.base)(_ + _.count)
     file.batches.toSeq.zip(bases).flatMap { case (batch, base) =>
       Chunk(Home.Sealed, path, batch.start, batch.bytes, batch.crc, stretch.first,
-        stretch.first << Chunk.IndexBits, end, 0L, file.partition, base, batch.count, 0, batch.count, columns).between(from, until)
+        stretch.first << Place.IndexBits, end, 0L, file.partition, base, batch.count, 0, batch.count, columns).between(from, until)
     }
   }
 

@@ -14,6 +14,7 @@ import penstock.kernel.log.{Json, Log, LogError}
   * @param scope whose punctuation counts besides the one for everybody
   * @param fromFrame first frame of a batch read
   * @param untilFrame the frame after its last; None: as far as the log is committed
+  * @param fromPlace the first place wanted, and `untilPlace` the one after the last: they may cut a frame
   */
 final case class ReadOptions(
     path: String,
@@ -22,6 +23,8 @@ final case class ReadOptions(
     scope: String,
     fromFrame: Long,
     untilFrame: Option[Long],
+    fromPlace: Long,
+    untilPlace: Option[Long],
     fromOffsets: Map[Int, Long],
     untilOffsets: Map[Int, Long],
     startingFrame: Long,
@@ -45,6 +48,8 @@ object ReadOptions {
       scope = text("scope").getOrElse(""),
       fromFrame = text("fromFrame").fold(0L)(number("fromFrame", _)),
       untilFrame = text("untilFrame").map(number("untilFrame", _)),
+      fromPlace = text("fromPlace").fold(0L)(number("fromPlace", _)),
+      untilPlace = text("untilPlace").map(number("untilPlace", _)),
       fromOffsets = text("fromOffsets").fold(Map.empty[Int, Long])(offsets("fromOffsets", _)),
       untilOffsets = text("untilOffsets").fold(Map.empty[Int, Long])(offsets("untilOffsets", _)),
       startingFrame = text("startingFrame").fold(0L)(number("startingFrame", _)),

@@ -5,7 +5,7 @@ import java.util.Arrays
 import org.apache.spark.sql.types.TimestampType
 import org.apache.spark.sql.vectorized.ColumnVector
 import penstock.kernel.arrow.{Made, ReadVector}
-import penstock.kernel.log.{Log, Steps}
+import penstock.kernel.log.{Log, Place, Steps}
 
 import scala.collection.mutable.ArrayBuffer
 
@@ -36,7 +36,7 @@ final class Stamps(frames: Array[Long], values: Array[Long]) extends Serializabl
     override def isNullAt(row: Int): Boolean = getLong(row) == Steps.None
 
     override def getLong(row: Int): Long = {
-      val frame = places.getLong(row) >> Chunk.IndexBits
+      val frame = places.getLong(row) >> Place.IndexBits
       if (index >= 0 && frames(index) > frame) index = indexOf(frame)
       while (index + 1 < frames.length && frames(index + 1) <= frame) index += 1
       if (index < 0) Steps.None else values(index)

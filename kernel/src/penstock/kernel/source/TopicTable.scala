@@ -9,7 +9,7 @@ import org.apache.spark.sql.connector.read._
 import org.apache.spark.sql.connector.read.streaming.MicroBatchStream
 import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
-import penstock.kernel.log.Log
+import penstock.kernel.log.{Log, Place}
 
 /** A topic of a log as a table: its newest columns, and the hidden ones as metadata columns. */
 final class TopicTable(log: Log, columns: StructType, topic: String) extends Table with SupportsRead with SupportsMetadataColumns {
@@ -39,8 +39,10 @@ final class TopicScan(log: Log, options: ReadOptions, topic: StructType, columns
   // Spark may ask again while the query runs, when more is committed: the answer stays the same.
   private lazy val batch: Batch = {
     val mark = log.refresh()
-    val until = options.untilFrame.getOrElse(mark.next)
-    val from = if (options.fromFrame == 0) log.earliest else options.fromFrame
+    val ends = options.untilFrame ++ options.untilPlace.map(Places.frameAfter)
+    val until = ends.minOption.getOrElse(mark.next)
+    val begin = math.max(options.fromFrame, options.fromPlace >> Place.IndexBits)
+    val from = if (begin == 0) log.earliest else begin
     Cut.check(log, from, mark)
     Cut.check(log, until, mark)
     TopicBatch(log.identity, options, columns, from, until)(new Pieces(log, options, topic, columns))

@@ -1,0 +1,78 @@
+"""Keeping: a store follows its pipeline's log in a thread of its own, while something else is done.
+
+A store that fails does not end what is done meanwhile: the failure is told, once, and tried again; what the store has
+missed it reads then. At the end the store is brought to where the log stands; if that fails too, the caller is told.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Event, Thread
+
+from penstock.errors import PenstockError, ViewError
+from penstock.log import Log
+from penstock.views import Position, SqliteStore, catch_up, follow
+
+RETRY_SECONDS = 1.0
+OnTrouble = Callable[[PenstockError], None]
+
+
+@contextmanager
+def kept(log: Log, pipeline: str, path: Path, on_trouble: OnTrouble) -> Iterator[None]:
+    """Inside, the store at `path` is kept up to date; after it, it stands where the log stands."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    keeper = _Keeper(log, pipeline, path, on_trouble)
+    thread = Thread(target=keeper.run, name="penstock-store", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        keeper.ending.set()
+        thread.join()
+    if keeper.failure is not None:
+        raise keeper.failure
+
+
+class _Keeper:
+    def __init__(self, log: Log, pipeline: str, path: Path, on_trouble: OnTrouble) -> None:
+        self.ending = Event()
+        self.failure: PenstockError | None = None
+        self._log = log
+        self._pipeline = pipeline
+        self._path = path
+        self._on_trouble = on_trouble
+        self._told = ""
+
+    def run(self) -> None:
+        while not self.ending.is_set():
+            if failure := self._attempted(self._follow):
+                self._tell(failure)
+                self.ending.wait(RETRY_SECONDS)
+        self.failure = self._attempted(self._finish)
+
+    def _attempted(self, work: Callable[[SqliteStore], None]) -> PenstockError | None:
+        """What went wrong with the store, which is opened anew each time: its file may be another one by now."""
+        try:
+            with SqliteStore(self._path) as store:
+                work(store)
+        except PenstockError as error:
+            return error
+        except Exception as error:  # in a thread nobody else would tell of it
+            failure = ViewError(f'the store "{self._path}" failed', detail=f"{type(error).__name__}: {error}.")
+            failure.__cause__ = error
+            return failure
+        return None
+
+    def _follow(self, store: SqliteStore) -> None:
+        follow(self._log, self._pipeline, store, stop=self.ending.is_set, on_step=self._well)
+
+    def _finish(self, store: SqliteStore) -> None:
+        catch_up(self._log, self._pipeline, store)
+
+    def _tell(self, failure: PenstockError) -> None:
+        if str(failure) != self._told:
+            self._on_trouble(failure)
+        self._told = str(failure)
+
+    def _well(self, _: Position) -> None:
+        self._told = ""

@@ -1,0 +1,77 @@
+"""Progress: how far a run has come, told at most once in a while.
+
+Batches are gathered as they end, in whichever thread; `tell` is called often, by one thread, and speaks when there is
+something new and it is time. What is behind is counted only then.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from itertools import islice, takewhile
+from threading import Lock
+from time import monotonic
+
+from penstock.engine.batches import Committed
+from penstock.log import Log
+
+EVERY_SECONDS = 1.0
+MOST_LAG = 10_000
+"""Frames of lag that are counted; beyond that a run is far behind, however far."""
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What was done since the last one: up to which batch, what was read, in how many seconds of work, what changed,
+    and how many frames are left to read.
+    """
+
+    batch: int
+    batches: int
+    frames: int
+    records: int
+    seconds: float
+    lag: int
+    changes: Mapping[str, int] = field(default_factory=dict)
+
+
+class Meter:
+    def __init__(self, log: Log, topics: Iterable[str], on_progress: Callable[[Progress], None]) -> None:
+        self._log = log
+        self._topics = frozenset(topics)
+        self._on_progress = on_progress
+        self._lock = Lock()
+        self._waiting: list[Committed] = []
+        self._due_at = monotonic()  # the first batch is told at once
+
+    def add(self, done: Committed) -> None:
+        with self._lock:
+            self._waiting.append(done)
+
+    def tell(self, *, now: bool = False) -> None:
+        if not self._waiting or (monotonic() < self._due_at and not now):
+            return
+        with self._lock:
+            waiting, self._waiting = self._waiting, []
+        self._due_at = monotonic() + EVERY_SECONDS
+        self._on_progress(self._gathered(waiting))
+
+    def _gathered(self, done: list[Committed]) -> Progress:
+        changes: Counter[str] = Counter()
+        for each in done:
+            changes.update(each.changes)
+        start, end = done[0].start, done[-1].end
+        frames, records = self._read(start, end)
+        lag = sum(1 for _ in islice(self._counts(end), MOST_LAG))
+        seconds = sum(each.took.total_seconds() for each in done)
+        return Progress(done[-1].batch, len(done), frames, records, seconds, lag, dict(changes))
+
+    def _read(self, start: int, end: int) -> tuple[int, int]:
+        counts = [count for _, count in takewhile(lambda each: each[0] < end, self._counts(start))]
+        return len(counts), sum(counts)
+
+    def _counts(self, start: int) -> Iterable[tuple[int, int]]:
+        """The frames with records for the pipeline, and how many."""
+        for header in self._log.frames(start) if start < self._log.mark().next_frame else ():
+            count = sum(block.count for block in header.blocks if block.topic in self._topics)
+            if count:
+                yield header.frame, count

@@ -1,0 +1,82 @@
+"""Verifying: what a view holds against what Spark's batch engine says over the same prefix of the log.
+
+The view is read with the position that it has; the batch reads the sources up to there. Both may go on meanwhile.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from penstock.app.pipelines import HERE, Opened, Setting, opened
+from penstock.engine.compile import Compiled, compiled
+from penstock.engine.lineage import check_unchanged, fingerprint_of, newest
+from penstock.engine.oracle import Difference, Oracle, compared
+from penstock.engine.run import settings_of
+from penstock.errors import EngineError, ViewError
+from penstock.log import Log
+from penstock.model import View
+from penstock.views import Position, ViewReader
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """A view, its position and size, and where it differs from batch; no difference where it is not kept."""
+
+    view: str
+    columns: tuple[str, ...] = ()
+    rows: int = 0
+    position: Position | None = None
+    difference: Difference | None = None
+
+
+def verify(path: Path, view: str | None = None, *, setting: Setting = HERE) -> Iterator[Verdict]:
+    """The verdict on each view, or on one."""
+    at = opened(path, setting)
+    wanted = at.pipeline.views if view is None else (at.pipeline.view(view),)
+    if newest(at.place.home, at.pipeline.name) is None:
+        raise ViewError(f'pipeline "{at.pipeline.name}" has not run yet', hint=f"Run it first: penstock run {path}")
+    with Log.open(at.log, create=False) as log, at.session() as spark:
+        plan = compiled(spark, at.pipeline)
+        _check_same(at, log, fingerprint_of(at.pipeline, plan, log, settings_of(spark)))
+        oracle = lru_cache(maxsize=2)(lambda until: Oracle(spark, at.pipeline, log.folder, until))
+        for each in wanted:
+            yield _verdict(at, log, each, plan, oracle)
+
+
+def _check_same(at: Opened, log: Log, fingerprint: dict[str, Any]) -> None:
+    """What the store holds was computed by this pipeline, as it is now."""
+    lineage = newest(at.place.home, at.pipeline.name)
+    assert lineage is not None
+    check_unchanged(lineage, fingerprint)
+    with ViewReader(at.place.store) as reader:
+        position = reader.position()
+    if position is None or position.lineage != lineage.number:
+        raise EngineError(
+            f'pipeline "{at.pipeline.name}" has not caught up since it was reset',
+            detail=f"Readers see lineage {position.lineage if position else 'none'}, the newest is {lineage.number}.",
+            hint=f"Run it first: penstock run {at.place.path} --once",
+        )
+    if position.log != log.identity:
+        raise ViewError(
+            f'the store is not one of pipeline "{at.pipeline.name}" in this log',
+            detail=f"It was filled from log {position.log}; this one is {log.identity}.",
+        )
+
+
+def _verdict(at: Opened, log: Log, view: View, plan: Compiled, oracle: Any) -> Verdict:
+    if view.options.store == "none":
+        return Verdict(view.name)
+    with _reader(at, log, view) as reader:
+        answer = reader.rows(view.name)
+    expected = oracle(answer.position.until).rows(view.name)
+    difference = compared(expected, answer.table, unordered=view.name in plan.unordered)
+    columns = tuple(expected.column_names)
+    return Verdict(view.name, columns, len(answer), answer.position, difference)
+
+
+def _reader(at: Opened, log: Log, view: View) -> ViewReader:
+    if view.options.store == "topic":
+        return ViewReader.of_topic(log, at.pipeline.name, view.name)
+    return ViewReader(at.place.store)

@@ -1,0 +1,130 @@
+"""`penstock init`, `run`, `reset`: a pipeline is made, works, begins anew."""
+
+import os
+import shlex
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from penstock.cli.console import answer, say, show
+from penstock.cli.working import Conf, LogOption, Master, PipelinePath, interruptible, settings
+from penstock.errors import PenstockError
+
+if TYPE_CHECKING:
+    from penstock.app.progress import Progress
+
+NEXT = """\
+{folder}/pipeline.sql declares a stream, a table and a view. Append records, run it, look at the view:
+
+  echo '{{"id": 1, "name": "ann", "city": "Rome"}}' | penstock log append customers --log {log}
+  echo '{{"id": 1, "customer": 1, "amount": "12.50"}}' | penstock log append orders --log {log}
+  penstock run {folder} --once
+  penstock view spend_by_city --pipeline {folder}
+
+Without --once it runs until Ctrl-C and keeps the view right as records come.
+"""
+
+
+def init(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="The folder of the new pipeline.", show_default=False)],
+) -> None:
+    """Make a small pipeline that works, with a log for it, and say how to go on."""
+    from penstock.app.beginning import begin  # noqa: PLC0415 (PySpark takes long to import)
+
+    place = begin(folder)
+    with answer() as out:
+        out.write(NEXT.format(folder=shlex.quote(str(folder)), log=shlex.quote(str(place.home / "log"))))
+
+
+def run(
+    pipeline: PipelinePath,
+    *,
+    once: Annotated[bool, typer.Option("--once", help="Read what is in the log now, then end.")] = False,
+    log: LogOption = None,
+    master: Master = "local[*]",
+    conf: Conf = None,
+) -> None:
+    """Run a pipeline: keep its views right as records come, until Ctrl-C.
+
+    Progress goes to standard error, at most once a second: the last batch, what was read and how quickly, how
+    many changes each view got, how many frames are left. A run that is stopped, or dies, goes on where it was
+    when it is started again. Of two runs of one pipeline the newer goes on and the older ends.
+    """
+    from penstock.app import pipelines  # noqa: PLC0415 (PySpark takes long to import)
+
+    with interruptible(), _told() as teller:
+        watch = pipelines.Watch(on_ready=teller.ready, on_progress=teller.progress, on_trouble=teller.trouble)
+        setting = pipelines.Setting(master, settings(conf), log)
+        pipelines.run_pipeline(pipeline, once=once, setting=setting, watch=watch)
+
+
+def reset(pipeline: PipelinePath, *, log: LogOption = None, master: Master = "local[*]", conf: Conf = None) -> None:
+    """Let the next run compute all views anew, from the first record on.
+
+    Needed when the pipeline was changed. Until the new answers have caught up, readers see the old ones.
+    """
+    from penstock.app import pipelines  # noqa: PLC0415 (PySpark takes long to import)
+
+    with interruptible():
+        number = pipelines.reset(pipeline, setting=pipelines.Setting(master, settings(conf), log))
+    say(f"Lineage {number} is begun. The next run computes it from the log: penstock run {pipeline}")
+    say("Readers see the answers of before until it has caught up.")
+
+
+class _Teller:
+    """One line that changes on a terminal, lines elsewhere."""
+
+    def __init__(self) -> None:
+        self._live = sys.stderr.isatty()
+        self._open = False
+
+    def ready(self, lineage: int, log: Path) -> None:
+        self._line(f"running; lineage {lineage}, log {log}")
+
+    def progress(self, done: "Progress") -> None:
+        text = progress_text(done)
+        if not self._live:
+            say(text)
+            return
+        width = os.get_terminal_size(sys.stderr.fileno()).columns  # a line that wraps cannot be taken back
+        sys.stderr.write(f"\r\x1b[K{text[: width - 1] if width else text}")
+        sys.stderr.flush()
+        self._open = True
+
+    def trouble(self, error: PenstockError) -> None:
+        self.end()
+        show(error)
+        say("The run goes on; the store is tried again, and reads then what it has missed.")
+
+    def end(self) -> None:
+        if self._open:
+            say("")
+        self._open = False
+
+    def _line(self, text: str) -> None:
+        self.end()
+        say(text)
+
+
+def progress_text(done: "Progress") -> str:
+    rate = f", {max(1, round(done.records / done.seconds)):,}/s" if done.seconds and done.records else ""
+    read = f"{_count(done.records, 'record')} in {_count(done.frames, 'frame')}{rate}"
+    changed = ", ".join(f"{view} {count:,}" for view, count in sorted(done.changes.items()))
+    return f"batch {done.batch}: {read}; changes: {changed or 'none'}; lag: {_count(done.lag, 'frame')}"
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
+@contextmanager
+def _told() -> Iterator[_Teller]:
+    teller = _Teller()
+    try:
+        yield teller
+    finally:
+        teller.end()

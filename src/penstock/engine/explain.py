@@ -1,0 +1,280 @@
+"""Explaining: a planned pipeline as text: operators, levels, chains, who shares what, and what bounds each state.
+
+`explained` takes what is needed out of the graph into plain values; `plan_text` draws them.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from penstock.engine.catalyst import Handle
+from penstock.engine.compile import Compiled
+from penstock.engine.graph import Edge, Graph, Operator
+from penstock.engine.levels import Layout
+from penstock.model import Pipeline
+
+QUALIFIER = re.compile(r"`?[A-Za-z_]\w*`?\.(?=[`A-Za-z_])")
+PLAIN_NAME = re.compile(r"`([A-Za-z_]\w*)`")
+KEEPS_VALUES = re.compile(r"\b(min|max|collect_list|collect_set|bool_and|bool_or|every|some|any)\(")
+
+
+@dataclass(frozen=True)
+class Input:
+    """Where rows come from (an operator's number, or a relation's name), and what they must fulfil."""
+
+    source: str
+    where: str = ""
+
+
+@dataclass(frozen=True)
+class Part:
+    """One operator: what it does, from what, for which views, and what its state holds."""
+
+    number: int
+    does: str
+    inputs: tuple[Input, ...]
+    readers: tuple[str, ...]
+    state: str
+
+
+@dataclass(frozen=True)
+class Link:
+    """Operators that run together, under one key, on a level."""
+
+    level: int
+    key: str
+    parts: tuple[Part, ...]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A view: its columns, its key, how it is kept, where its rows come from."""
+
+    name: str
+    columns: tuple[str, ...]
+    key: tuple[str, ...]
+    kept: str
+    inputs: tuple[Input, ...]
+
+
+@dataclass(frozen=True)
+class Explained:
+    pipeline: str
+    links: tuple[Link, ...]
+    answers: tuple[Answer, ...]
+
+    @property
+    def levels(self) -> int:
+        return max((link.level for link in self.links), default=0)
+
+
+def explained(pipeline: Pipeline, plan: Compiled, layout: Layout) -> Explained:
+    drawing = _Drawing(plan.graph)
+    links = [
+        Link(layout.level[chain.id], drawing.key_of(chain.operators[0]), tuple(map(drawing.part, chain.operators)))
+        for chain in sorted(layout.chains, key=lambda chain: (-layout.level[chain.id], chain.id))
+    ]
+    answers = [
+        Answer(
+            view.name,
+            tuple(column.name() for column in plan.graph.views[view.name][1].out),
+            plan.key_of(view.name),
+            view.options.store,
+            drawing.inputs_of(plan.graph.views[view.name][0]),
+        )
+        for view in pipeline.views
+    ]
+    return Explained(pipeline.name, tuple(links), tuple(answers))
+
+
+class _Drawing:
+    """Takes texts out of the graph."""
+
+    def __init__(self, graph: Graph) -> None:
+        self._graph = graph
+        self._into: dict[int, list[Edge]] = {}
+        for operator in graph.operators:
+            for edge in operator.edges:
+                self._into.setdefault(edge.target.id, []).append(edge)
+        self._readers: dict[int, set[str]] = {}
+        for view, (sink, _) in graph.views.items():
+            self._read_by(view, sink)
+
+    def _read_by(self, view: str, operator: Operator) -> None:
+        """A view reads what feeds it, directly or by way of others."""
+        if view not in self._readers.setdefault(operator.id, set()):
+            self._readers[operator.id].add(view)
+            for edge in self._into.get(operator.id, []):
+                self._read_by(view, edge.source)
+
+    def part(self, operator: Operator) -> Part:
+        return Part(
+            operator.id,
+            self._does(operator),
+            self.inputs_of(operator),
+            tuple(sorted(self._readers[operator.id])),
+            self._state(operator),
+        )
+
+    def key_of(self, operator: Operator) -> str:
+        match operator.kind:
+            case "upsert":
+                return ", ".join(operator.parts["key"])
+            case "bag":
+                return "the whole row"
+            case "join":
+                return self._texts(self._into[operator.id][0].key)
+            case _:
+                return self._groups(operator) or "nothing: one row"
+
+    def inputs_of(self, operator: Operator) -> tuple[Input, ...]:
+        if operator.kind in ("upsert", "bag"):
+            return (Input(operator.title),)
+        return tuple(Input(self._name(edge.source), self._filters(edge)) for edge in self._into[operator.id])
+
+    def _does(self, operator: Operator) -> str:
+        match operator.kind:
+            case "upsert" | "bag":
+                return f"table {operator.title}"
+            case "join":
+                return self._joins(operator)
+            case _:
+                by = self._groups(operator)
+                functions = ", ".join(self._functions(operator))
+                return "aggregate" + (f" by {by}" if by else "") + (f": {functions}" if functions else "")
+
+    def _joins(self, operator: Operator) -> str:
+        left = next(edge for edge in self._into[operator.id] if edge.port == 0)
+        right = next(edge for edge in self._into[operator.id] if edge.port == 1)
+        pairs = zip(left.key, right.key, strict=True)
+        texts = [f"{self._text(one)} = {self._text(two)}" for one, two in pairs]
+        if operator.parts["condition"] is not None:
+            texts.append(self._text(operator.parts["condition"]))
+        return f"join on {' and '.join(texts)}"
+
+    def _groups(self, operator: Operator) -> str:
+        return self._texts(self._graph.door.list(operator.parts["node"].groupingExpressions()))
+
+    def _functions(self, operator: Operator) -> list[str]:
+        """The columns that are not among the groups."""
+        groups = set(self._groups(operator).split(", "))
+        found = [self._text(e) for e in self._graph.door.list(operator.parts["node"].aggregateExpressions())]
+        return [each for each in found if each not in groups]
+
+    def _state(self, operator: Operator) -> str:
+        match operator.kind:
+            case "upsert" | "bag":
+                return f"the rows of {operator.title}"
+            case "join":
+                return "; ".join(dict.fromkeys(self._rows(edge) for edge in self._into[operator.id]))
+            case _:
+                groups = self._groups(operator)
+                kept = f"the groups of {groups}" if groups else "one row"
+                values = [f for f in self._functions(operator) if KEEPS_VALUES.search(f)]
+                if values and not operator.parts["growing"]:
+                    kept += f", and in each the values of {', '.join(each.split(' AS ')[0] for each in values)}"
+                return kept
+
+    def _rows(self, edge: Edge) -> str:
+        """What a join keeps of one of its inputs."""
+        source = edge.source
+        match source.kind:
+            case "source":
+                return f"every row of {source.title}, unbounded: the stream only grows"
+            case "upsert" | "bag":
+                return f"the rows of {source.title}"
+            case "aggregate":
+                return f"the groups of #{source.id}"
+            case _:
+                return f"the rows of #{source.id}" + (", unbounded" if self._unbounded(source) else "")
+
+    def _unbounded(self, operator: Operator) -> bool:
+        """Whether a join's rows grow without end: one of its inputs does."""
+        if operator.kind == "join":
+            return any(self._unbounded(edge.source) for edge in self._into[operator.id])
+        return operator.kind == "source"
+
+    def _name(self, operator: Operator) -> str:
+        return operator.title if operator.kind == "source" else f"#{operator.id}"
+
+    def _filters(self, edge: Edge) -> str:
+        found = [part for each in edge.filters for part in conjuncts(self._text(each))]
+        return " and ".join(dict.fromkeys(found))
+
+    def _texts(self, expressions: Sequence[Handle]) -> str:
+        return ", ".join(self._text(each) for each in expressions)
+
+    def _text(self, expression: Handle) -> str:
+        """As SQL, without the names of relations, which Catalyst has lost anyway where columns are computed."""
+        return PLAIN_NAME.sub(r"\1", QUALIFIER.sub("", self._graph.door.text(expression)))
+
+
+def conjuncts(text: str) -> list[str]:
+    """((a > 1) AND (b IS NULL))  =>  a > 1, b IS NULL"""
+    depth, start, parts = 0, 0, []
+    inner = text[1:-1] if _enclosed(text) else text
+    for at, character in enumerate(inner):
+        depth += (character == "(") - (character == ")")
+        if not depth and inner.startswith(" AND ", at):
+            parts.append(inner[start:at])
+            start = at + len(" AND ")
+    parts.append(inner[start:])
+    return [inner] if len(parts) == 1 else [each for part in parts for each in conjuncts(part)]
+
+
+def _enclosed(text: str) -> bool:
+    """Whether one pair of brackets is around all of it."""
+    depth = 0
+    for at, character in enumerate(text):
+        depth += (character == "(") - (character == ")")
+        if not depth:
+            return character == ")" and at == len(text) - 1
+    return False
+
+
+def plan_text(plan: Explained, view: str | None = None) -> str:
+    """The plan, or what of it one view needs."""
+    links = [link for link in plan.links if view is None or any(view in part.readers for part in link.parts)]
+    answers = [answer for answer in plan.answers if view in (None, answer.name)]
+    return "\n".join(_lines(plan, links, answers, view))
+
+
+def _lines(plan: Explained, links: Sequence[Link], answers: Sequence[Answer], view: str | None) -> Iterator[str]:
+    counts = [_counted(len(plan.answers), "view"), _counted(plan.levels, "level"), _counted(len(plan.links), "chain")]
+    yield f"pipeline {plan.pipeline}: {', '.join(counts)}" + (f"; what view {view} needs" if view else "")
+    level = None
+    for link in links:
+        if link.level != level:
+            level = link.level
+            yield from ("", f"level {level}")
+        yield f"  chain by {link.key}"
+        for part in link.parts:
+            if view is None or view in part.readers:
+                yield from _part_lines(part)
+    yield ""
+    for answer in answers:
+        yield from _answer_lines(answer)
+
+
+def _part_lines(part: Part) -> Iterator[str]:
+    yield f"    #{part.number} {part.does}"
+    yield f"       from    {_sources(part.inputs)}"
+    yield f"       keeps   {part.state}"
+    shared = ", shared" if len(part.readers) > 1 else ""
+    yield f"       for     {', '.join(part.readers)}{shared}"
+
+
+def _answer_lines(answer: Answer) -> Iterator[str]:
+    key = f"key {', '.join(answer.key)}" if answer.key else "no key: a bag of rows"
+    kept = {"table": "a table and its changes", "topic": "its changes only", "none": "nothing"}[answer.kept]
+    yield f"view {answer.name} ({', '.join(answer.columns)}), {key}"
+    yield f"       from    {_sources(answer.inputs)}"
+    yield f"       keeps   {kept}"
+
+
+def _sources(inputs: Sequence[Input]) -> str:
+    return "; ".join(f"{each.source} where {each.where}" if each.where else each.source for each in inputs)
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count} {what}{'' if count == 1 else 's'}"

@@ -1,0 +1,1 @@
+"""Rooms wired together: pipelines, their stores, their plans."""

@@ -1,0 +1,49 @@
+"""Plans as text: what `penstock explain` says of a pipeline."""
+
+import pytest
+from pyspark.sql import SparkSession
+
+from penstock.engine.compile import compiled
+from penstock.engine.explain import Explained, conjuncts, explained, plan_text
+from penstock.engine.query import Query, Tuning
+from penstock.model import pipeline_of
+from tests.texts import assert_golden
+
+SHOP = """
+    CREATE STREAM orders (id BIGINT, customer BIGINT, amount DECIMAL(10,2));
+    CREATE TABLE customers (id BIGINT PRIMARY KEY, city STRING);
+    CREATE TABLE returns (id BIGINT, reason STRING);
+    CREATE VIEW spend AS SELECT city, sum(amount) AS spend, max(amount) AS largest
+      FROM orders JOIN customers ON customer = customers.id WHERE amount > 0 GROUP BY city;
+    CREATE VIEW sizes AS SELECT largest, count(*) AS cities FROM spend GROUP BY largest;
+    CREATE VIEW returned WITH (store = 'topic') AS SELECT o.id, reason
+      FROM orders o JOIN returns r ON o.id = r.id AND o.customer <> r.id;
+"""
+
+
+@pytest.fixture(scope="module")
+def shop(spark: SparkSession) -> Explained:
+    pipeline = pipeline_of(SHOP, name="shop")
+    plan = compiled(spark, pipeline)
+    return explained(pipeline, plan, Query(spark, plan.graph, Tuning()).layout)
+
+
+def test_a_pipeline_with_shared_operators(shop: Explained) -> None:
+    assert_golden("engine/explain", plan_text(shop))
+
+
+def test_what_one_view_needs(shop: Explained) -> None:
+    assert_golden("engine/explain-one-view", plan_text(shop, "returned"))
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("(a > 1)", ["a > 1"]),
+        ("((a > 1) AND (b IS NULL))", ["a > 1", "b IS NULL"]),
+        ("(((a > 1) AND f(b)) AND (c OR d))", ["a > 1", "f(b)", "c OR d"]),
+        ("(a) = (b)", ["(a) = (b)"]),
+    ],
+)
+def test_a_condition_is_taken_apart_where_everything_must_hold(text: str, parts: list[str]) -> None:
+    assert conjuncts(text) == parts

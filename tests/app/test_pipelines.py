@@ -1,0 +1,123 @@
+"""Pipelines from the command line, in processes of their own: from an appended record to a served answer."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from penstock.log import Log
+from penstock.views import current
+from tests.test_demo import children
+
+PENSTOCK = [sys.executable, "-c", "from penstock.cli import main; main()"]
+pytestmark = pytest.mark.spark
+
+
+@dataclass(frozen=True)
+class Shop:
+    """The pipeline that `penstock init` makes, in a folder of the test's own."""
+
+    folder: Path
+    marker: str
+
+    @property
+    def surroundings(self) -> dict[str, str]:
+        name, _, value = self.marker.partition("=")
+        return os.environ | {name: value}
+
+    def run(self, *arguments: str, given: str = "") -> str:
+        done = subprocess.run(
+            [*PENSTOCK, *arguments],
+            cwd=self.folder,
+            env=self.surroundings,
+            input=given,
+            capture_output=True,
+            text=True,
+            timeout=200,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    def append(self, topic: str, *rows: dict[str, Any]) -> None:
+        self.run("log", "append", topic, "--log", "shop/.penstock/log", given="\n".join(map(json.dumps, rows)))
+
+    def spend(self) -> list[dict[str, Any]]:
+        rows = self.run("view", "spend_by_city", "--pipeline", "shop", "--order", "city", "--format", "json")
+        return [json.loads(line) for line in rows.splitlines()]
+
+    def lineage(self) -> int | None:
+        with Log.open(self.folder / "shop" / ".penstock" / "log", create=False) as log:
+            found = current(log, "shop")
+        return found.number if found else None
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Shop:
+    shop = Shop(tmp_path, f"PENSTOCK_PIPELINES_TEST={os.getpid()}-{tmp_path.name}")
+    shop.run("init", "shop")
+    shop.append("customers", customer(1, "Rome"), customer(2, "Oslo"))
+    shop.append("orders", order(1, 1, "12.50"), order(2, 2, "30.00"), order(3, 1, "7.50"))
+    return shop
+
+
+def customer(number: int, city: str) -> dict[str, Any]:
+    return {"id": number, "name": f"customer {number}", "city": city}
+
+
+def order(number: int, customer: int, amount: str) -> dict[str, Any]:
+    return {"id": number, "customer": customer, "amount": amount}
+
+
+def spend(*rows: tuple[str, int, str]) -> Sequence[dict[str, Any]]:
+    return [{"city": city, "orders": orders, "spend": spend} for city, orders, spend in rows]
+
+
+def soon(holds: Callable[[], bool], *, seconds: float = 120) -> bool:
+    until = time.monotonic() + seconds
+    while not holds() and time.monotonic() < until:
+        time.sleep(0.1)
+    return holds()
+
+
+@pytest.mark.timeout(600)  # Spark is started five times
+def test_a_pipeline_is_run_changed_verified_and_reset(shop: Shop) -> None:
+    shop.run("run", "shop", "--once")
+    assert shop.spend() == spend(("Oslo", 1, "30.00"), ("Rome", 2, "20.00"))
+
+    shop.append("customers", customer(2, "Rome"))
+    shop.run("run", "shop", "--once")
+    assert shop.spend() == spend(("Rome", 3, "50.00"))
+    assert shop.run("verify", "--pipeline", "shop").startswith("spend_by_city: equal, 1 row")
+
+    shop.run("reset", "shop")
+    assert (shop.spend(), shop.lineage()) == (spend(("Rome", 3, "50.00")), 1)
+    shop.run("run", "shop", "--once")
+    assert (shop.spend(), shop.lineage()) == (spend(("Rome", 3, "50.00")), 2)
+    assert children(shop.marker) == []
+
+
+def test_a_run_that_is_interrupted_leaves_promptly_and_nothing_behind(shop: Shop) -> None:
+    run = subprocess.Popen(
+        [*PENSTOCK, "run", "shop"], cwd=shop.folder, env=shop.surroundings, stderr=subprocess.PIPE, text=True
+    )
+    assert soon((shop.folder / "shop/.penstock/views.sqlite").exists)
+    assert soon(lambda: shop.lineage() == 1)
+    assert soon(lambda: shop.spend() == spend(("Oslo", 1, "30.00"), ("Rome", 2, "20.00")))
+    shop.append("orders", order(4, 2, "5.00"))
+    assert soon(lambda: shop.spend() == spend(("Oslo", 2, "35.00"), ("Rome", 2, "20.00")))
+
+    run.send_signal(signal.SIGINT)
+    asked = time.monotonic()
+    _, said = run.communicate(timeout=60)
+    assert (run.returncode, "Traceback" in said) == (130, False), said
+    assert time.monotonic() - asked < 20
+    assert children(shop.marker) == []

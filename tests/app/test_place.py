@@ -1,0 +1,34 @@
+"""Where a pipeline's things lie."""
+
+from pathlib import Path
+
+from penstock.app import place_of
+from penstock.model import pipeline_of
+
+BAG = "CREATE TABLE bag (x BIGINT);"
+
+
+def test_a_folder_has_everything_in_its_home(tmp_path: Path) -> None:
+    place = place_of(tmp_path)
+    assert (place.home, place.store) == (tmp_path / ".penstock", tmp_path / ".penstock" / "views.sqlite")
+    assert place.log(pipeline_of(BAG)) == tmp_path / ".penstock" / "log"
+
+
+def test_a_file_named_pipeline_is_the_pipeline_of_its_folder(tmp_path: Path) -> None:
+    file = tmp_path / "pipeline.sql"
+    file.write_text(BAG)
+    assert place_of(file).home == place_of(tmp_path).home
+
+
+def test_files_side_by_side_share_a_log_and_nothing_else(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        (tmp_path / f"{name}.sql").write_text(BAG)
+    one, two = place_of(tmp_path / "one.sql"), place_of(tmp_path / "two.sql")
+    assert one.home != two.home
+    assert one.log(pipeline_of(BAG)) == two.log(pipeline_of(BAG)) == tmp_path / ".penstock" / "log"
+
+
+def test_the_command_names_the_log_before_the_pipeline_does(tmp_path: Path) -> None:
+    pipeline = pipeline_of(BAG, options={"log": "../shared"})
+    assert place_of(tmp_path).log(pipeline) == tmp_path / ".." / "shared"
+    assert place_of(tmp_path).log(pipeline, Path("elsewhere")) == Path("elsewhere")
