@@ -186,12 +186,9 @@ class Journal:
                 file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
             except FileNotFoundError:
                 continue
-            self._open[key] = self._read(first, path, file, sealed=path is sealed)
-            if path is sealed:
-                self._open.pop((first, False), None)  # or its journal file, removed, would keep its room on the disk
-            while len(self._open) > KEPT:
-                self._open.popitem(last=False)
-            return self._open[key]
+            stretch = self._open[key] = self._read(first, path, file, sealed=path is sealed)
+            self._let_go()
+            return stretch
         raise DamagedLog(
             f"the frames from {first} on are missing", detail=f'There is neither "{sealed}" nor "{open_}".'
         )
@@ -213,6 +210,13 @@ class Journal:
         frame = read_front(file, start, size)
         lost = [] if start == size or (frame and frame.header.frame == first) else [Gap(24, start)]
         return Stretch(first, path, sealed, file, {}, start, gaps=lost)
+
+    def _let_go(self) -> None:
+        """Forgets the stretches not used for longest, and files sealed since: removed, they would keep their room."""
+        for first in [first for first, sealed in self._open if not sealed and self._paths(first)[0].exists()]:
+            del self._open[first, False]
+        while len(self._open) > KEPT:
+            self._open.popitem(last=False)
 
     def catalog_before(self, first: int) -> Catalog:
         """The catalog as it stood before the stretch."""

@@ -373,6 +373,7 @@ def _opened(folder: Path, disk: Disk, clock: Callable[[], int], limits: Limits, 
     journal = Journal(folder)
     writer = Writer(journal, identity, disk=disk, clock=clock, limits=limits)
     try:
+        writer.open()
         if not writer.settle(wait=False) and read_mark(folder / "committed") is None:
             writer.settle(wait=True)
         return Log(journal, writer, Sealing(journal, disk), disk, identity)

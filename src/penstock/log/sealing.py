@@ -57,6 +57,7 @@ class Sealing:
         except BlockingIOError:
             return 0
         finally:
+            journal.close()
             os.close(file)
 
     def _seal_all(self, journal: Journal) -> int:

@@ -81,14 +81,16 @@ class Writer:
         self._queue: list[_Ticket] = []
         self._queue_lock = Lock()
         self._turn = Lock()
-        self._lock_file = os.open(self._folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-        self._mark_file = disk.open(self._folder / "committed", create=True)
-        self._file = -1
+        self._lock_file = self._mark_file = self._file = -1
         self._file_of: tuple[int, int] | None = None
         self._mine = Known(journal)  # takes frames in before they are committed
         self._told = Known(journal)
         self._told_lock = Lock()
         self._broken = False
+
+    def open(self) -> None:
+        self._lock_file = os.open(self._folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        self._mark_file = self._disk.open(self._folder / "committed", create=True)
 
     def close(self) -> None:
         if self._journal.is_inherited:  # a thread that the fork left behind may hold the turn
