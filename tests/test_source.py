@@ -603,6 +603,12 @@ def test_a_log_is_known_by_its_preludes(spark: SparkSession, log: Log) -> None:
         read_topic(spark, log.folder, "names").collect()
 
 
+def test_what_is_called_otherwise_is_no_stretch(spark: SparkSession, short: Log) -> None:
+    shutil.copy(stretch_file(short, 4), short.folder / "journal" / "5.journal")
+    (short.folder / "sealed" / "1").mkdir(parents=True)
+    assert ids(read_topic(spark, short.folder, "orders")) == [*range(9)]
+
+
 def test_a_sealed_file_that_is_gone_is_named(spark: SparkSession, log: Log) -> None:
     named(log)
     log.seal()

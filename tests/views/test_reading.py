@@ -236,21 +236,6 @@ def test_a_large_view_is_read_whole(log: Log, shop: Shop, store: SqliteStore, pa
         assert reader.rows("names", limit=25_000).next is None
 
 
-def test_a_time_beyond_pythons_years_can_be_read_as_arrow(log: Log, path: Path) -> None:
-    shop = Shop(log, views={"far": Declared("at TIMESTAMP")})
-    shop.announce()
-    far = pa.table({"at": pa.array([2**60], pa.timestamp("us", "UTC"))})
-    note = {"pipeline": "shop", "lineage": 1, "batch": 0, "from": 0, "until": 1}
-    log.append_all({"shop.1.far": far}, producer="shop/1", sequence=0, note=note)
-    with SqliteStore(path) as store:
-        catch_up(log, "shop", store)
-    with ViewReader(path) as reader:
-        answer = reader.rows("far")
-        assert answer.table["at"].cast(pa.int64()).to_pylist() == [2**60]
-        with pytest.raises(ViewError, match="has no form in Python"):
-            list(answer)
-
-
 def test_a_store_that_is_not_there_is_named(path: Path) -> None:
     with pytest.raises(ViewError, match="there is no store") as error:
         ViewReader(path)

@@ -15,7 +15,7 @@ from penstock.errors import DamagedLog
 from penstock.log.columns import block_schema
 from penstock.log.frame import Block, Found
 from penstock.log.journal import Journal, Stretch
-from penstock.log.stretch import read_block
+from penstock.log.stretch import read_block, read_exactly
 from penstock.log.topic import Topic
 
 CHUNK = 1 << 22
@@ -91,7 +91,7 @@ def _sealed_bytes(path: Path, start: int, length: int) -> bytes:
     except FileNotFoundError:
         return b""
     try:
-        return os.pread(file, length, start)
+        return read_exactly(file, length, start)
     finally:
         os.close(file)
 

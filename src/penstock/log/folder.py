@@ -26,8 +26,11 @@ def prepare(folder: Path, disk: Disk, clock: Callable[[], int], *, create: bool)
         raise LogError(
             f'there is no log at "{folder}"', hint="Check the path; Log.open(path) and `penstock log create` make one."
         )
-    for name in FOLDERS:
+    missing = [name for name in FOLDERS if not (folder / name).exists()]
+    for name in missing:
         (folder / name).mkdir(parents=True, exist_ok=True)
+    if missing and made:
+        disk.sync_folder(folder)
     if not made:
         with open(folder / "lock", "a") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)

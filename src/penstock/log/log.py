@@ -18,7 +18,7 @@ from typing import Any, Self
 
 import pyarrow as pa
 
-from penstock.errors import LogError
+from penstock.errors import ConditionFailed, LogError
 from penstock.log.catalog import Catalog
 from penstock.log.columns import Rows, columns_of
 from penstock.log.disk import Disk
@@ -219,7 +219,12 @@ class Log:
             for (topic, partition), paths in files.items()
             for path in paths
         ]
-        return self._commit(Draft(tuple(parts), producer, sequence, note or {}, tuple(expect)))
+        try:
+            return self._commit(Draft(tuple(parts), producer, sequence, note or {}, tuple(expect)))
+        except ConditionFailed:  # the refusal that surely wrote nothing; after others the frame may be there
+            for part in parts:
+                self._disk.remove(self.folder / "staged" / str(part.file))
+            raise
 
     def punctuate(self, topic: str, until: datetime, *, scope: str = "") -> Appended:
         """Says in the log that the topic will bring nothing before `until` any more; for everybody, or for the

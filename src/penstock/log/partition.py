@@ -48,8 +48,9 @@ def column_hashes(array: pa.Array) -> Hashes:
     """One 64-bit hash for each value."""
     valid = array.is_valid().to_numpy(zero_copy_only=False)
     if pa.types.is_decimal(array.type):
-        array = pc.cast(array, pa.string())
-    if pa.types.is_string(array.type) or pa.types.is_binary(array.type):
+        low, high = unscaled(array)
+        found = mixed(mixed(low) * PRIME + mixed(high))
+    elif pa.types.is_string(array.type) or pa.types.is_binary(array.type):
         found = mixed(byte_hashes(pc.cast(array, pa.binary())))
     elif pa.types.is_floating(array.type):
         doubles = pc.fill_null(pc.cast(array, pa.float64()), 0.0).to_numpy(zero_copy_only=False) + 0.0
@@ -64,6 +65,12 @@ def whole_numbers(array: pa.Array) -> np.ndarray[tuple[int, ...], np.dtype[np.in
         array = array.cast(pa.int32())
     values = pc.fill_null(pc.cast(array, pa.int64()), 0).to_numpy(zero_copy_only=False)
     return np.ascontiguousarray(values, np.int64)
+
+
+def unscaled(array: pa.Array) -> tuple[Hashes, Hashes]:
+    """The lower and the upper 64 bits of the unscaled numbers."""
+    words = np.frombuffer(array.buffers()[1], np.uint64).reshape(-1, 2)[array.offset : array.offset + len(array)]
+    return np.ascontiguousarray(words[:, 0]), np.ascontiguousarray(words[:, 1])
 
 
 def byte_hashes(array: pa.Array) -> Hashes:

@@ -110,9 +110,9 @@ class Writer:
         """Appends the draft durably; None if there was nothing to write."""
         self._journal.check_usable()
         ticket = _Ticket(draft)
-        with self._queue_lock:
-            self._queue.append(ticket)
         try:
+            with self._queue_lock:
+                self._queue.append(ticket)
             with self._turn:
                 if not ticket.done:
                     self._write_group()

@@ -21,7 +21,7 @@ object Identity {
 
   private def newest(folder: Path): Seq[Path] =
     if (!Files.isDirectory(folder)) Nil
-    else Using.resource(Files.list(folder))(_.iterator.asScala.filter(_.getFileName.toString.head.isDigit).toSeq.sorted.reverse)
+    else Using.resource(Files.list(folder))(_.iterator.asScala.filter(_.getFileName.toString.matches(Stretch.Number + ".*")).toSeq.sorted.reverse)
 
   private def inPrelude(path: Path): Option[String] =
     try Using.resource(new ReadFile(path))(Prelude.of).map(_.identity).filter(_.nonEmpty)

@@ -112,7 +112,7 @@ final class Log private (val folder: Path) {
     val within = folder.resolve(name)
     if (!Files.isDirectory(within)) return Set.empty
     Using.resource(Files.list(within)) { paths =>
-      paths.iterator().asScala.map(_.getFileName.toString).filter(each => each.endsWith(ending))
+      paths.iterator().asScala.map(_.getFileName.toString).filter(_.matches(Stretch.Number + ending))
         .flatMap(_.stripSuffix(ending).toLongOption).toSet
     }
   }

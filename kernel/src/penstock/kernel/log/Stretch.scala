@@ -110,3 +110,9 @@ final class Stretch(folder: Path, val first: Long, before: Stretch) {
 
   private def headers: Path = sealedFolder.resolve("headers.journal")
 }
+
+object Stretch {
+
+  /** How the names of stretches begin: what is called otherwise is none. */
+  val Number = "[0-9]{20}"
+}
