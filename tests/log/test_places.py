@@ -182,6 +182,7 @@ def test_a_staged_file_whose_append_was_refused_can_be_appended(log: Log) -> Non
     path = staged(log, "b", rows(1))
     with pytest.raises(ConditionFailed):
         log.append_files({("b", 0): [path]}, expect=[EndOffset("b", 0, 7)])
+    assert list((log.folder / "staged").iterdir()) == [path]
     with pytest.raises(SchemaError):
         log.append_files({("b", 0): [path], ("a", 0): [path]})
     log.append_files({("b", 0): [path]}, expect=[EndOffset("b", 0, 0)])
