@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
 
+import pyarrow as pa
 import pytest
 
 from penstock.log import Log
@@ -63,6 +64,23 @@ def test_tail_shows_columns_that_are_added_while_it_runs(log: Log) -> None:
         assert tail.stdout.readline() == '{"id": 2, "name": "x"}\n'
         tail.send_signal(signal.SIGINT)
         assert ended(tail) == (0, "")
+
+
+def test_tail_writes_csv_and_arrow_too(log: Log) -> None:
+    log.append("events", [{"id": 1}])
+    with started("tail", "events", "--from-start", "--format", "csv") as tail:
+        assert tail.stdout is not None
+        assert [tail.stdout.readline() for _ in range(2)] == ["id,_deleted\n", "1,false\n"]
+        log.append("events", [{"id": 2}])
+        assert tail.stdout.readline() == "2,false\n"
+        tail.send_signal(signal.SIGINT)
+        assert ended(tail) == (0, "")
+    with started("tail", "events", "--from-start", "--format", "arrow") as tail:
+        assert tail.stdout is not None
+        stream = pa.ipc.open_stream(tail.stdout.buffer)  # type: ignore[attr-defined]
+        assert stream.read_next_batch().column("id").to_pylist() == [1]
+        tail.send_signal(signal.SIGINT)
+        assert tail.wait(timeout=20) == 0
 
 
 def test_tail_ends_when_its_reader_leaves(log: Log) -> None:

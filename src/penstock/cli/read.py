@@ -75,15 +75,32 @@ def tail(
     log: LogPath = None,
     partition: Partition = None,
     from_start: Annotated[bool, typer.Option("--from-start", help="First what is there already.")] = False,
+    form: Annotated[OutputFormat, typer.Option("--format")] = OutputFormat.JSON,
     hidden: Hidden = False,
 ) -> None:
-    """Print records as they are appended, as JSON lines, until Ctrl-C."""
+    """Print records as they are appended until Ctrl-C: JSON lines, CSV, or an Arrow IPC stream."""
+    if form == OutputFormat.TABLE:
+        raise CommandError("a table has an end, and tail has none", hint="Use --format json, csv or arrow.")
     with opened(log) as source, answer() as out, suppress(KeyboardInterrupt):
         start = 0 if from_start else None
         entries = source.tail(topic, partition=partition, start=start, stop=_reader_gone(out))
-        for fields in _tailed(source, topic, entries, hidden=hidden):
-            out.write(json_line(fields))
-            out.flush()
+        if form == OutputFormat.JSON:
+            for fields in _tailed(source, topic, entries, hidden=hidden):
+                out.write(json_line(fields))
+                out.flush()
+            return
+        declared = source.topic(topic)
+        names = names_of(declared, hidden=hidden, marks=_marks(form, hidden=hidden))
+        batches = _one_by_one(entries, stream_schema(declared, names), out)
+        _write(Reading(declared, batches, names, ()), form, None, out)
+
+
+def _one_by_one(entries: Iterator[Entry], schema: pa.Schema, out: TextIO) -> Iterator[pa.RecordBatch]:
+    """A batch for each record; what was made of the one before is sent on its way first."""
+    for entry in entries:
+        row = row_of(entry)
+        yield pa.RecordBatch.from_pylist([{name: row[name] for name in schema.names}], schema)
+        out.flush()
 
 
 def _start(*, offset: int | None, place: str | None, time: str | None) -> Start:
