@@ -15,7 +15,7 @@ help: ## list these commands
 
 setup: kernel ## make .venv with all dependencies, build the kernel; quick when nothing has changed
 
-demo: setup ## a log, a pipeline and a view that changes, on your screen
+demo: setup ## orders and customers go into a log, and Spark's answer over it changes
 	@$(BIN)/penstock demo
 
 test: setup ## all tests

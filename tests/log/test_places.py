@@ -278,3 +278,10 @@ def test_a_log_opened_by_many_at_once_is_made_once(tmp_path: Path) -> None:
 def test_a_note_is_refused_if_it_is_no_json(log: Log) -> None:
     with refused("log/note-no-json"):
         log.append_all({"b": rows(1)}, note={"set": {1, 2}})
+
+
+def test_a_log_does_not_begin_in_a_folder_of_others(tmp_path: Path) -> None:
+    (tmp_path / "README.md").write_text("something else")
+    with pytest.raises(LogError, match="is not empty, and no log"):
+        Log.open(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["README.md"]

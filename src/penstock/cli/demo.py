@@ -25,8 +25,8 @@ STYLES = {"+": "green", "-": "red"}
 HEADER = ("", "city", "orders", "spend")
 OPENING = "Orders and customers go into a log. Spark reads it. The answer, the spend by city, changes."
 CLOSING = """
-Every answer was computed by Spark over a prefix of the log, whole. The engine that keeps such answers right
-by their changes alone is being built; docs/architecture.md says how."""
+Every answer was computed by Spark over a prefix of the log, whole. `penstock run` keeps such answers right from
+the changes alone; docs/reference/commands.md says how."""
 
 Rows = Mapping[str, tuple[str, ...]]
 """The answer by city: city, orders, spend."""

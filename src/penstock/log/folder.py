@@ -17,6 +17,7 @@ from penstock.log.recovery import begin_stretch, no_open_stretch, write_mark
 from penstock.log.stretch import FORMAT, read_prelude
 
 FOLDERS = ("journal", "sealed", "staged", "aside")
+FILES = ("identity.json", "committed", "lock", "sealing.lock")
 
 
 def prepare(folder: Path, disk: Disk, clock: Callable[[], int], *, create: bool) -> str:
@@ -26,6 +27,8 @@ def prepare(folder: Path, disk: Disk, clock: Callable[[], int], *, create: bool)
         raise LogError(
             f'there is no log at "{folder}"', hint="Check the path; Log.open(path) and `penstock log create` make one."
         )
+    if not made:
+        _check_free(folder)
     missing = [name for name in FOLDERS if not (folder / name).exists()]
     for name in missing:
         (folder / name).mkdir(parents=True, exist_ok=True)
@@ -36,6 +39,17 @@ def prepare(folder: Path, disk: Disk, clock: Callable[[], int], *, create: bool)
             fcntl.flock(lock, fcntl.LOCK_EX)
             _make(folder, disk, clock)
     return _identity(folder)
+
+
+def _check_free(folder: Path) -> None:
+    """A new log begins in an empty folder, or in what a killed process left of one."""
+    strange = sorted(path.name for path in folder.glob("*") if path.name not in (*FOLDERS, *FILES))
+    if strange:
+        raise LogError(
+            f'the folder "{folder}" is not empty, and no log',
+            detail=f'There is "{strange[0]}"{f" and {len(strange) - 1} more" if len(strange) > 1 else ""} in it.',
+            hint="Choose a folder of its own for the log.",
+        )
 
 
 def _make(folder: Path, disk: Disk, clock: Callable[[], int]) -> None:
