@@ -9,6 +9,7 @@ One process has at most one session at a time. The defaults suit one machine wit
 cluster, set `spark.sql.shuffle.partitions` yourself: a checkpoint cannot go on with another number.
 """
 
+import logging
 import os
 import re
 import subprocess
@@ -98,11 +99,19 @@ def leave(spark: SparkSession, *, patience: timedelta = PATIENCE) -> None:
     """Ends the session and its Java process, in order if it lets us, by force if not."""
     stopping = Thread(target=_stop, args=(spark,), name="penstock-leave", daemon=True)
     stopping.start()
+    logging.getLogger().addFilter(_not_cut_off)
     try:
         stopping.join(patience.total_seconds())
     finally:
         # Also on a second Ctrl-C: nobody waits for a Java process that nobody needs.
         _end_java(patience)
+        stopping.join(1)
+        logging.getLogger().removeFilter(_not_cut_off)
+
+
+def _not_cut_off(record: logging.LogRecord) -> bool:
+    """Py4J complains with a traceback when the Java process ends before its last answer; we meant it to."""
+    return record.msg != "Exception while sending command."
 
 
 def settings(name: str, *, master: str, cores: int, conf: Mapping[str, str], log_level: str) -> Mapping[str, str]:
