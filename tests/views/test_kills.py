@@ -20,7 +20,7 @@ from tests.effort import SOAK
 from tests.views.shop import VIEWS, Shop, Story, counted, folded
 
 SEED = 1
-KILLS = 60 if SOAK else 10
+KILLS = 60 if SOAK else 6
 FOLLOWER = """
 import sys
 from penstock.log import Log
