@@ -9,7 +9,7 @@ a crash left behind; what had to be set aside is told by `set_aside`. A forked p
 import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from itertools import count
 from pathlib import Path
@@ -21,6 +21,7 @@ import pyarrow as pa
 from penstock.errors import ConditionFailed, LogError
 from penstock.log.catalog import Catalog
 from penstock.log.columns import Rows, columns_of
+from penstock.log.description import Description, creation, described
 from penstock.log.disk import Disk
 from penstock.log.draft import Draft, check_name, parts_of
 from penstock.log.entries import entries_of
@@ -30,34 +31,15 @@ from penstock.log.inspection import Finding, findings
 from penstock.log.journal import Journal
 from penstock.log.mark import Mark, read_mark
 from penstock.log.reader import Range, Start, batches, full_schema, offsets_at
-from penstock.log.records import Appended, Condition, Entry, instant, micros
+from penstock.log.records import Appended, Condition, Entry, micros
 from penstock.log.recovery import SetAside, reports
 from penstock.log.sealing import Sealing
 from penstock.log.staging import staged_part
-from penstock.log.topic import RAW, Topic, check_partition, grown, same_declaration, schema_json, topic_json
+from penstock.log.topic import RAW, Topic, check_partition, grown, schema_json
 from penstock.log.writer import Limits, Writer
 from penstock.schema import Schema, parse_schema
 
 POLL_SECONDS = 0.005
-
-
-@dataclass(frozen=True)
-class PartitionState:
-    partition: int
-    end: int
-    largest_time: datetime | None
-
-
-@dataclass(frozen=True)
-class Description:
-    """What `describe` tells of a topic."""
-
-    topic: Topic
-    partitions: tuple[PartitionState, ...]
-
-    @property
-    def records(self) -> int:
-        return sum(each.end for each in self.partitions)
 
 
 class Log:
@@ -124,7 +106,7 @@ class Log:
         declared = RAW if schema is None else parse_schema(schema) if isinstance(schema, str) else schema
         columns = ("key",) if raw else (key,) if isinstance(key, str) else tuple(key)
         topic = Topic(name, (declared,), partitions, columns, "time" if raw else event_time, raw)
-        self._writer.commit(Draft(control=lambda catalog: _creation(catalog, topic)))
+        self._writer.commit(Draft(control=lambda catalog: creation(catalog, topic)))
         return self.topic(name)
 
     def change_schema(self, name: str, schema: str | Schema) -> Topic:
@@ -146,7 +128,7 @@ class Log:
         return self._writer.ask(lambda catalog: catalog.topic(name))
 
     def describe(self, name: str) -> Description:
-        return self._writer.ask(lambda catalog: _description(catalog, name))
+        return self._writer.ask(lambda catalog: described(catalog, name))
 
     def ends(self, name: str) -> tuple[int, ...]:
         """The next offset of each partition."""
@@ -388,39 +370,9 @@ def _opened(folder: Path, disk: Disk, clock: Callable[[], int], limits: Limits, 
         raise
 
 
-def _instant(at: int | None) -> datetime | None:
-    return None if at is None else instant(at)
-
-
 def _known(topic: Topic, columns: Sequence[str] | None) -> tuple[str, ...]:
     full = full_schema(topic).names
     for column in columns or ():
         if column not in full:
             topic.schema.column(column)  # raises, naming the column
     return tuple(full if columns is None else columns)
-
-
-def _description(catalog: Catalog, name: str) -> Description:
-    topic, at = catalog.topic(name), catalog.partitions[name]
-    states = [PartitionState(p, at.ends[p], _instant(at.tops[p])) for p in range(topic.partitions)]
-    return Description(topic, tuple(states))
-
-
-def _creation(catalog: Catalog, topic: Topic) -> Sequence[Mapping[str, Any]]:
-    existing = catalog.topics.get(topic.name)
-    if existing is None:
-        return [{"create": {"topic": topic.name} | topic_json(topic)}]
-    if same_declaration(existing, topic):
-        return []
-    raise LogError(
-        f'topic "{topic.name}" exists already, declared otherwise',
-        detail=f"It is {declaration(existing)}; asked for is {declaration(topic)}.",
-        hint="Use change_schema to add columns, or another name.",
-    )
-
-
-def declaration(topic: Topic) -> str:
-    """The topic in one line."""
-    text = f"({topic.schema}) with {topic.partitions} partition{'s' if topic.partitions > 1 else ''}"
-    text += f", key ({', '.join(topic.key)})" if topic.key else ""
-    return text + (f", event time {topic.event_time}" if topic.event_time else "")

@@ -16,18 +16,18 @@ from pathlib import Path
 from threading import Lock
 from typing import TypeVar
 
-from penstock.errors import ConditionFailed, DamagedLog, LogError
+from penstock.errors import DamagedLog, LogError
+from penstock.log.admission import blocks_of, check_condition
 from penstock.log.catalog import Catalog
 from penstock.log.disk import Disk
-from penstock.log.draft import Draft, Part
-from penstock.log.frame import Block, Header, encode
+from penstock.log.draft import Draft
+from penstock.log.frame import Header, encode
 from penstock.log.journal import Journal
 from penstock.log.known import Known
 from penstock.log.mark import Mark, read_mark
-from penstock.log.records import Appended, Condition, EndOffset, Epoch, appended
+from penstock.log.records import Appended, appended
 from penstock.log.recovery import begin_stretch, recover, write_mark
 from penstock.log.stretch import read_back
-from penstock.log.topic import check_partition
 
 T = TypeVar("T")
 MAYBE = "The append may or may not be kept."
@@ -256,7 +256,7 @@ class Writer:
         if last is not None and draft.sequence is not None and draft.sequence <= last[0]:
             return _Earlier(*last)
         for condition in draft.expect:
-            _check(condition, catalog)
+            check_condition(condition, catalog)
         control = tuple(draft.control(catalog))
         if not (draft.parts or control or draft.punctuation or draft.note or draft.producer):
             return None
@@ -268,7 +268,7 @@ class Writer:
             frame=catalog.next_frame,
             group=group,
             at=max(catalog.appended_at, self._clock()),
-            blocks=tuple(_blocks(draft.parts, catalog)),
+            blocks=tuple(blocks_of(draft.parts, catalog)),
             producer=draft.producer,
             sequence=draft.sequence,
             note=draft.note,
@@ -351,64 +351,3 @@ def _told_to_all(raised: BaseException) -> BaseException:
 def _refused(error: OSError, *, kept: str) -> LogError:
     room = "Make room on the disk." if error.errno == errno.ENOSPC else ""
     return LogError(f"the log could not be written: {error.strerror}", detail=kept, hint=room)
-
-
-def _blocks(parts: Sequence[Part], catalog: Catalog) -> Iterator[Block]:
-    index = start = 0
-    ends: dict[tuple[str, int], int] = {}
-    tops: dict[tuple[str, int], int] = {}
-    for part in parts:
-        _check_part(part, catalog)
-        at = catalog.partitions[part.topic]
-        key = (part.topic, part.partition)
-        base = ends.get(key, at.ends[part.partition])
-        top = tops.get(key, at.tops[part.partition])
-        if part.times:
-            top = tops[key] = max(part.times[1], top if top is not None else part.times[1])
-        yield Block(
-            topic=part.topic,
-            partition=part.partition,
-            schema=part.schema,
-            base=base,
-            count=part.count,
-            index=index,
-            bytes=part.bytes,
-            crc=part.crc,
-            start=start,
-            file=part.file,
-            extras=part.extras,
-            times=part.times,
-            top=top,
-        )
-        ends[key] = base + part.count
-        index += part.count
-        start += len(part.data)
-
-
-def _check_part(part: Part, catalog: Catalog) -> None:
-    """Its topic may have been lost to recovery since the columns were made."""
-    topic = catalog.topic(part.topic)
-    check_partition(topic, part.partition)
-    if part.schema >= len(topic.schemas):
-        raise LogError(f'the columns of topic "{part.topic}" are others by now', hint="Append again.")
-
-
-def _check(condition: Condition, catalog: Catalog) -> None:
-    match condition:
-        case EndOffset(topic, partition, offset):
-            check_partition(catalog.topic(topic), partition)
-            found = catalog.ends(topic)[partition]
-            if found != offset:
-                raise ConditionFailed(
-                    f'partition {partition} of "{topic}" does not end at {offset}',
-                    detail=f"It ends at {found}: somebody appended meanwhile.",
-                    hint="Read what is new, then try again.",
-                )
-        case Epoch(name, value):
-            found = catalog.epochs.get(name, 0)
-            if found != value:
-                raise ConditionFailed(
-                    f'epoch {value} of "{name}" is over',
-                    detail=f"The epoch is {found}.",
-                    hint="A newer owner has taken over: stop.",
-                )

@@ -31,7 +31,6 @@ object Door {
   }
   def schema(node: LogicalPlan): StructType = StructType(node.output.map(a => StructField(a.name, a.dataType, a.nullable)))
   def identity(attribute: NamedExpression): Long = attribute.exprId.id
-  def deterministic(node: LogicalPlan): Boolean = node.expressions.forall(_.deterministic)
   /** The plan as text that is the same in every process. */
   def canonicalText(node: LogicalPlan): String = node.canonicalized.treeString(verbose = false, addSuffix = false)
   /** Whether arrays in the answer stand in an order that Spark leaves open. */
