@@ -15,7 +15,7 @@ help: ## list these commands
 
 setup: kernel ## make .venv with all dependencies, build the kernel; quick when nothing has changed
 
-demo: setup ## orders and customers go into a log, and Spark's answer over it changes
+demo: setup ## a shop's pipeline at work: orders arrive, customers move, views change; half a minute
 	@$(BIN)/penstock demo
 
 test: setup ## all tests

@@ -21,8 +21,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.spark)
 
 
+SHORT_LIVED = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
+"""Most of a test's time would go into compiling code that is hardly ever run again."""
+
+
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
     """The one session of the whole run."""
-    with session("tests", master="local[2]") as spark:
+    with session("tests", master="local[2]", conf=SHORT_LIVED) as spark:
         yield spark

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from penstock.engine.java import Java, find_java
-from penstock.errors import EngineError
+from tests.texts import refused
 
 
 def fake_java(home: Path, says: str) -> Path:
@@ -44,41 +44,31 @@ def test_java_home_goes_before_the_path(tmp_path: Path) -> None:
 
 def test_a_java_home_without_java_is_not_passed_over_for_the_path(tmp_path: Path) -> None:
     java = fake_java(tmp_path / "path", 'openjdk version "17.0.1"')
-    with pytest.raises(EngineError) as error:
+    with refused("engine/java-home", folder=tmp_path):
         find_java({"JAVA_HOME": str(tmp_path), "PATH": path_of(java)})
-    assert error.value.detail == f"JAVA_HOME is {tmp_path}, and there is no bin/java in it."
 
 
 @pytest.mark.parametrize("environment", [{"PATH": ""}, {}])
 def test_a_missing_java_is_an_error_that_says_what_to_install(environment: dict[str, str]) -> None:
-    with pytest.raises(EngineError) as error:
+    with refused("engine/java-missing"):
         find_java(environment)
-    assert str(error.value) == (
-        "Java was not found\n"
-        "  detail: There is no java on the PATH.\n"
-        "  hint:   Install a Java runtime (17 or 21); put it on the PATH or name it in JAVA_HOME."
-    )
 
 
 @pytest.mark.parametrize(("says", "version"), [('java version "1.8.0_392"', 8), ('openjdk version "11.0.2"', 11)])
 def test_an_old_java_is_refused_with_its_version(tmp_path: Path, says: str, version: int) -> None:
     java = fake_java(tmp_path, says)
-    with pytest.raises(EngineError) as error:
+    with refused("engine/java-old", folder=tmp_path, version=f"Java {version}."):
         find_java({"JAVA_HOME": str(tmp_path), "PATH": path_of(java)})
-    assert error.value.primary == "Spark needs Java 17 or newer"
-    assert error.value.detail == f"{java} is Java {version}."
 
 
 def test_what_does_not_answer_like_java_is_shown(tmp_path: Path) -> None:
     java = fake_java(tmp_path, "The operation couldn't be completed. Unable to locate a Java Runtime.")
-    with pytest.raises(EngineError) as error:
+    with refused("engine/java-silent", folder=tmp_path):
         find_java({"PATH": path_of(java)})
-    assert error.value.detail.endswith("Unable to locate a Java Runtime.")
 
 
 def test_a_java_that_cannot_be_run_is_an_error(tmp_path: Path) -> None:
     java = fake_java(tmp_path, "")
     java.write_text("no program")
-    with pytest.raises(EngineError) as error:
+    with refused("engine/java-broken", folder=tmp_path):
         find_java({"PATH": path_of(java)})
-    assert error.value.primary == "Java does not start"

@@ -1,9 +1,10 @@
-"""Every block of README.md and docs/guide.md does what it says.
+"""Every block of the README, the guides and the reference of commands does what it says.
 
 Blocks marked `python` are run, and a block marked `text` right after one is what it prints. In blocks marked
 `console` each line after a `$` is run by a shell, and the lines after it are what it says; three dots stand
-for anything. The blocks of a page are run in order, in a folder of their own. A block that imports something
-that is not installed is left out.
+for anything. A command that ends in `&` goes on while the others are run; what is looked at meanwhile may take a
+while to be as it should. The blocks of a page are run in order, in a folder of their own. A block that imports
+something that is not installed is left out.
 """
 
 import ast
@@ -11,15 +12,24 @@ import os
 import re
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any, Self
 
 import pytest
 
+from penstock.app.beginning import EXAMPLE
+from penstock.model import declaration_text, pipeline_of
+
 ROOT = Path(__file__).parent.parent
-PAGES = ("README.md", "docs/guide.md")
+LOG = "docs/guide-log.md"
+PAGES = ("README.md", "docs/guide.md", LOG, "docs/reference/commands.md")
+SPARK = re.compile(r"penstock\.engine|penstock (demo|run|explain|verify|reset)\b")
+PATIENCE_SECONDS = 250
+INTERRUPTED = 130
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
 
@@ -32,7 +42,7 @@ class Block:
 
     @property
     def needs_spark(self) -> bool:
-        return "penstock.engine" in self.text or "penstock demo" in self.text
+        return SPARK.search(self.text) is not None
 
     @property
     def can_run(self) -> bool:
@@ -57,38 +67,70 @@ def _imported(text: str) -> set[str]:
     return {name.split(".")[0] for name in plain}
 
 
-@dataclass(frozen=True)
 class Shell:
-    """Runs commands as a user who has .venv/bin on the path; `export` lasts for the page."""
+    """Runs commands as a user who has .venv/bin on the path; `export` and `cd` last for the page."""
 
-    folder: Path
-    exported: dict[str, str]
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._exported: dict[str, str] = {}
+        self._jobs: list[subprocess.Popen[bytes]] = []
 
-    def run(self, command: list[str]) -> str:
-        path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-        kept = {name: value for name, value in os.environ.items() if name != "PENSTOCK_LOG"}
-        done = subprocess.run(
-            command,
-            cwd=self.folder,
-            env=kept | {"PATH": path} | self.exported,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE if command[0] == sys.executable else subprocess.STDOUT,
-            text=True,
-            timeout=250,
-            check=False,
-        )
-        return done.stdout + (done.stderr or "" if done.returncode else "")
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        while self._jobs:
+            self._end(self._jobs.pop())
 
     def check(self, block: Block) -> None:
         if block.kind == "python":
-            assert_like(self.run([sys.executable, "-c", block.text]), block.want)
+            assert_like(self._run([sys.executable, "-c", block.text]), block.want)
             return
         for command, want in commands(block.text):
-            if exported := re.fullmatch(r"export (\w+)=(\S+)", command):
-                self.exported[exported[1]] = exported[2]
-            else:
-                assert_like(self.run(["bash", "-c", command]), want)
+            self._check(command, want)
+
+    def _check(self, command: str, want: str) -> None:
+        if exported := re.fullmatch(r"export (\w+)=(\S+)", command):
+            self._exported[exported[1]] = exported[2]
+        elif begun := re.fullmatch(r"(.*?)\s*&", command):
+            self._jobs.append(subprocess.Popen(["bash", "-c", f"exec {begun[1]}"], **self._surroundings))
+        elif command == "kill %1":
+            assert self._end(self._jobs.pop()) == INTERRUPTED
+        else:
+            command, _, folder = command.partition(" && cd ")
+            self._await(["bash", "-c", command], want)
+            self._folder = self._folder / folder
+
+    def _await(self, command: list[str], want: str) -> None:
+        """The command says what is wanted: at once, or soon if something is at work meanwhile."""
+        until = time.monotonic() + (PATIENCE_SECONDS if self._jobs else 0)
+        while not is_like(found := self._run(command), want) and time.monotonic() < until:
+            assert all(job.poll() is None for job in self._jobs), "what was at work has ended"
+        assert_like(found, want)
+
+    @property
+    def _surroundings(self) -> dict[str, Any]:
+        path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+        kept = {name: value for name, value in os.environ.items() if name != "PENSTOCK_LOG"}
+        environment = kept | {"PATH": path, "COLUMNS": "200"} | self._exported
+        return {"cwd": self._folder, "env": environment, "stdin": subprocess.DEVNULL}
+
+    def _run(self, command: list[str]) -> str:
+        errors = subprocess.PIPE if command[0] == sys.executable else subprocess.STDOUT
+        done = subprocess.run(
+            command,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            text=True,
+            timeout=PATIENCE_SECONDS,
+            check=False,
+            **self._surroundings,
+        )
+        return str(done.stdout + (done.stderr or "" if done.returncode else ""))
+
+    def _end(self, job: subprocess.Popen[bytes]) -> int:
+        job.terminate()
+        return job.wait(timeout=PATIENCE_SECONDS)
 
 
 def commands(text: str) -> Iterator[tuple[str, str]]:
@@ -98,30 +140,40 @@ def commands(text: str) -> Iterator[tuple[str, str]]:
         yield command, want
 
 
-def assert_like(found: str, want: str) -> None:
+def is_like(found: str, want: str) -> bool:
     pattern = ".*".join(re.escape(part) for part in want.split("..."))
-    assert re.fullmatch(pattern, found, re.DOTALL), f"found:\n{found}\nwanted:\n{want}"
+    return re.fullmatch(pattern, found, re.DOTALL) is not None
+
+
+def assert_like(found: str, want: str) -> None:
+    assert is_like(found, want), f"found:\n{found}\nwanted:\n{want}"
 
 
 def run_page(page: str, folder: Path, *, spark: bool) -> None:
-    shell = Shell(folder, {})
-    for block in blocks(page):
-        if block.can_run and (spark or not block.needs_spark):
+    with Shell(folder) as shell:
+        for block in blocks(page):
             try:
-                shell.check(block)
+                if block.can_run and (spark or not block.needs_spark):
+                    shell.check(block)
             except AssertionError as error:
                 raise AssertionError(f"{page}, line {block.line}: {error}") from None
 
 
-@pytest.mark.parametrize("page", PAGES)
-def test_the_blocks_that_need_no_spark_do_what_they_say(page: str, tmp_path: Path) -> None:
-    run_page(page, tmp_path, spark=False)
+def test_the_blocks_on_the_log_that_need_no_spark_do_what_they_say(tmp_path: Path) -> None:
+    run_page(LOG, tmp_path, spark=False)
 
 
 @pytest.mark.spark
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize("page", PAGES)
 def test_all_blocks_do_what_they_say(page: str, tmp_path: Path) -> None:
     run_page(page, tmp_path, spark=True)
+
+
+def test_the_readme_shows_the_pipeline_that_init_makes() -> None:
+    [shown] = re.findall(r"^```sql\n(.*?)^```$", (ROOT / "README.md").read_text(), re.DOTALL | re.MULTILINE)
+    made, told = (declaration_text(pipeline_of(text)).split() for text in (EXAMPLE, shown))
+    assert told == made
 
 
 def test_the_readmes_first_screen_has_at_most_40_lines() -> None:

@@ -9,10 +9,11 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from penstock.engine import session
-from penstock.errors import EngineError
+from tests.texts import assert_golden, refused
 
 STATEFUL_QUERY = """
 import sys, time
@@ -49,7 +50,14 @@ def test_python_workers_run_this_python(spark: SparkSession) -> None:
 
 
 def test_a_second_session_in_the_process_is_refused(spark: SparkSession) -> None:
-    with pytest.raises(EngineError, match="has a Spark session already"), session():
+    with refused("engine/session-twice"), session():
+        pass
+
+
+def test_a_kernel_that_is_not_built_is_missed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(sys.modules[session.__module__], "KERNEL", tmp_path / "kernel.jar")
+    monkeypatch.setattr(SparkContext, "_gateway", None)
+    with refused("engine/session-no-kernel", folder=tmp_path), session():
         pass
 
 
@@ -76,10 +84,11 @@ for _ in range(2):
         with session(master="nonsense"):
             pass
     except EngineError as error:
-        print(error.primary)
+        print(error)
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
-    assert done.stdout.splitlines() == ["Spark did not start", "Spark did not start"], done.stderr
+    assert_golden("engine/session-not-started", done.stdout.rstrip())
+    assert ("Master must either be" in done.stderr, "incubator" in done.stderr) == (True, False)
 
 
 @pytest.mark.spark

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import pytest
 
 from penstock.engine.session import KERNEL, settings
-from penstock.errors import EngineError
+from tests.texts import refused
 
 
 def chosen(master: str = "local[*]", cores: int = 4, **conf: str) -> Mapping[str, str]:
@@ -47,6 +47,5 @@ def test_a_cluster_is_not_told_to_call_back_to_this_machine_only() -> None:
 
 
 def test_a_setting_that_spark_would_ignore_is_refused() -> None:
-    with pytest.raises(EngineError) as error:
+    with refused("engine/session-no-setting"):
         chosen(sql_shuffle_partitions="8")
-    assert error.value.hint == 'Did you mean "spark.sql.shuffle.partitions"?'

@@ -1,5 +1,6 @@
 """How far a run has come: gathered from its batches and the log."""
 
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -36,3 +37,13 @@ def test_progress_is_told_at_most_once_a_second_unless_it_is_the_end(tmp_path: P
             meter.tell()
         meter.tell(now=True)
     assert [each.batch for each in told] == [0, 2]
+
+
+def test_dead_letters_are_counted_over_all_batches(tmp_path: Path) -> None:
+    told = list[Progress]()
+    with Log.open(tmp_path) as log:
+        meter = Meter(log, [], told.append)
+        for letters in (2, 0, 3):
+            meter.add(replace(done(letters, 0, 0), letters=letters))
+        meter.tell()
+    assert [each.letters for each in told] == [5]

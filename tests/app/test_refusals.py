@@ -24,6 +24,8 @@ QUERIES = {
     "distinct-aggregate": "SELECT customer, count(DISTINCT id) AS n FROM orders GROUP BY customer",
     "distinct-aggregates": "SELECT count(DISTINCT id) AS n, count(DISTINCT customer) AS m FROM orders",
     "aggregate-of-what-retracts": "SELECT percentile(id, 0.5) AS middle FROM customers",
+    "query-in-an-expression": "SELECT id, (SELECT max(id) FROM customers) AS newest FROM orders",
+    "values": "SELECT * FROM VALUES (1), (2) AS numbers (n)",
     "limit": "SELECT id FROM orders LIMIT 3",
     "explode": "SELECT explode(array(id, customer)) AS each FROM orders",
     "no-relation": "SELECT 1 AS one",

@@ -68,6 +68,7 @@ def refused(penstock: Penstock, golden: str, *arguments: str) -> None:
 
 @pytest.fixture
 def command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Penstock:
+    monkeypatch.delenv("PENSTOCK_LOG", raising=False)
     return Penstock(tmp_path, monkeypatch)
 
 
@@ -77,8 +78,13 @@ def test_a_view_is_shown_as_a_table(command: Penstock) -> None:
         "city  orders  spend",
         "Zug        2  20.00",
         "Bern       3   9.50",
-        "           1   1.00",
+        "NULL       1   1.00",
     ]
+
+
+@pytest.mark.usefixtures("pipeline")
+def test_a_table_without_an_order_is_ordered_by_the_views_key(command: Penstock) -> None:
+    assert [line.split()[0] for line in shown(command, "spend").lines] == ["city", "NULL", "Bern", "Zug"]
 
 
 @pytest.mark.usefixtures("pipeline")
@@ -104,20 +110,83 @@ def test_a_view_that_is_only_a_topic_is_folded_from_it(command: Penstock) -> Non
         ("view_follow_where", ["view", "spend", "--follow", "--where", "orders > 1"]),
         ("view_where", ["view", "spend", "--where", "citty = 'Bern'"]),
         ("view_no_pipeline", ["view", "spend", "--pipeline", "nowhere"]),
+        ("view_outside", ["view", "spend", "--pipeline", ".."]),
         ("init_again", ["init", "."]),
         ("run_no_pipeline", ["run", "nowhere"]),
         ("run_conf", ["run", ".", "--conf", "spark.x"]),
         ("verify_not_run", ["verify"]),
         ("explain_unknown", ["explain", "spent"]),
+        ("explain_outside", ["explain", "--pipeline", ".."]),
+        ("run_outside", ["run", ".."]),
     ],
 )
 def test_what_cannot_be_done_is_refused(command: Penstock, golden: str, arguments: list[str]) -> None:
     refused(command, golden, *arguments)
 
 
-def test_following_shows_all_rows_and_then_every_change(pipeline: Shop) -> None:
+def test_a_pipeline_that_has_not_run_yet_says_so(command: Penstock) -> None:
+    command.run("init", command.folder / "shop")
+    refused(command, "view_not_run", "view", "spend_by_city", "--pipeline", str(command.folder / "shop"))
+
+
+def test_a_store_that_is_being_made_is_not_one_of_something_else(command: Penstock) -> None:
+    command.run("init", command.folder / "shop")
+    (command.folder / "shop/.penstock/views.sqlite").touch()
+    refused(command, "view_not_run", "view", "spend_by_city", "--pipeline", str(command.folder / "shop"))
+
+
+@pytest.mark.usefixtures("pipeline")
+def test_a_view_that_was_declared_after_the_last_run_says_so(command: Penstock) -> None:
+    Path("pipeline.sql").write_text(SQL + "CREATE VIEW more AS SELECT name FROM people;")
+    refused(command, "view_new", "view", "more")
+
+
+@pytest.mark.usefixtures("pipeline")
+def test_a_store_that_was_taken_away_is_no_loss(command: Penstock) -> None:
+    before = shown(command, "spend", "--order", "city").out
+    Path(".penstock/views.sqlite").unlink()
+    assert shown(command, "spend", "--order", "city").out == before
+
+
+@pytest.mark.usefixtures("pipeline")
+def test_changes_of_another_log_are_not_followed(command: Penstock, tmp_path: Path) -> None:
+    with Log.open(tmp_path / "other") as log:
+        Shop(log, views=VIEWS).announce()
+    ran = command.run("view", "spend", "--follow", "--log", tmp_path / "other")
+    assert (ran.code, ran.out) == (1, "")
+    assert ran.err.startswith('the store is not one of pipeline "shop" in this log\n')
+    assert "PENSTOCK_LOG" in ran.err
+
+
+@pytest.mark.usefixtures("pipeline")
+def test_the_environment_names_the_log_of_a_pipeline_too(
+    command: Penstock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Path(".penstock/lineages/1").mkdir(parents=True)
+    monkeypatch.setenv("PENSTOCK_LOG", str(tmp_path / "nowhere"))
+    for arguments in (["verify"], ["view", "names", "--follow"]):
+        ran = command.run(*arguments)
+        assert (ran.code, ran.err.splitlines()[0]) == (1, f'there is no log at "{tmp_path / "nowhere"}"'), arguments
+
+
+@pytest.mark.usefixtures("pipeline")
+def test_followed_changes_are_a_table_with_signs() -> None:
+    with following() as follow:
+        assert follow.stdout is not None
+        assert follow.stdout.readline() == "   city  orders  spend\n"
+        rows = [follow.stdout.readline() for _ in range(3)]
+        assert rows == ["+  NULL  1       1.00\n", "+  Bern  3       9.50\n", "+  Zug   2       20.00\n"]
+        follow.send_signal(signal.SIGINT)
+        assert follow.wait(timeout=20) == 0
+
+
+def following(*arguments: str) -> subprocess.Popen[str]:
     penstock = [sys.executable, "-c", "from penstock.cli import main; main()", "view", "spend", "--follow"]
-    with subprocess.Popen([*penstock, "--format", "json"], stdout=subprocess.PIPE, text=True) as follow:
+    return subprocess.Popen([*penstock, *arguments], stdout=subprocess.PIPE, text=True)
+
+
+def test_following_shows_all_rows_and_then_every_change(pipeline: Shop) -> None:
+    with following("--format", "json") as follow:
         assert follow.stdout is not None
         assert {change(follow.stdout)[:2] for _ in range(3)} == {(1, "Bern"), (1, "Zug"), (1, None)}
         pipeline.batch(spend=[(spend("Zug", 2, "20.00"), spend("Zug", 3, "21.00"))])
@@ -140,13 +209,6 @@ def test_a_view_is_shown_without_spark_and_in_well_under_a_second() -> None:
     assert time.monotonic() - began < 5  # on a quiet machine about half a second
 
 
-def test_init_makes_a_pipeline_with_a_log_and_says_how_to_go_on(command: Penstock) -> None:
-    ran = command.run("init", command.folder / "shop")
-    assert_golden("cli/init", ran.out.strip().replace(str(command.folder), "FOLDER"))
-    with Log.open(command.folder / "shop" / ".penstock" / "log", create=False) as log:
-        assert {topic.name: topic.key for topic in log.topics()} == {"orders": (), "customers": ("id",)}
-
-
 def test_settings_of_spark_are_pairs() -> None:
     assert settings(["spark.a=1", "spark.b=x=y"]) == {"spark.a": "1", "spark.b": "x=y"}
     with pytest.raises(CommandError, match="sets nothing"):
@@ -157,6 +219,9 @@ def test_progress_is_one_line() -> None:
     done = Progress(7, 3, frames=31, records=12_480, seconds=0.5, lag=1, changes={"total": 1, "spend": 214})
     assert progress_text(done) == (
         "batch 7: 12,480 records in 31 frames, 24,960/s; changes: spend 214, total 1; lag: 1 frame"
+    )
+    assert progress_text(Progress(8, 1, 1, 1, 0.5, 0, letters=2)) == (
+        "batch 8: 1 record in 1 frame, 2/s; changes: none; dead letters: 2; lag: 0 frames"
     )
     assert progress_text(Progress(0, 1, 0, 0, 0.1, 0)) == (
         "batch 0: 0 records in 0 frames; changes: none; lag: 0 frames"

@@ -15,7 +15,13 @@ import pytest
 
 from penstock.log import Log
 
-PENSTOCK = [sys.executable, "-c", "from penstock.cli import main; main()", "log"]
+MAIN = [sys.executable, "-c", "from penstock.cli import main; main()"]
+PENSTOCK = [*MAIN, "log"]
+NO_JAVA = """\
+Java was not found
+  detail: JAVA_HOME is /nowhere, and there is no bin/java in it.
+  hint:   Install a Java runtime (17 or 21); put it on the PATH or name it in JAVA_HOME.
+"""
 Process = subprocess.Popen[str]
 
 
@@ -177,3 +183,53 @@ def test_an_output_that_cannot_be_written_is_an_error(log: Log) -> None:
     log.append("events", [{"id": 1}])
     with open("/dev/full", "w") as full, started("read", "events", stdout=full) as read:
         assert ended(read)[0] != 0
+
+
+@pytest.fixture
+def pipeline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A pipeline on a machine without Java."""
+    monkeypatch.setenv("JAVA_HOME", "/nowhere")
+    (tmp_path / "pipeline.sql").write_text("CREATE STREAM orders (id BIGINT);")
+    return tmp_path
+
+
+@pytest.mark.parametrize("command", ["run", "explain", "reset"])
+def test_a_terminal_shows_that_spark_is_starting(pipeline: Path, command: str) -> None:
+    terminal, slave = pty.openpty()
+    environment = {**os.environ, "TERM": "xterm", "COLUMNS": "120"}
+    with subprocess.Popen([*MAIN, command], stdout=slave, stderr=slave, env=environment, cwd=pipeline) as started:
+        os.close(slave)
+        text = shown(terminal)
+    assert started.returncode == 1
+    assert 0 <= text.find("starting Spark") < text.find("Java was not found")
+
+
+@pytest.mark.parametrize("command", ["run", "explain", "reset"])
+def test_elsewhere_only_the_error_is_shown_and_nothing_is_made(pipeline: Path, command: str) -> None:
+    done = subprocess.run([*MAIN, command], capture_output=True, text=True, cwd=pipeline, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", NO_JAVA)
+    assert [path.name for path in pipeline.iterdir()] == ["pipeline.sql"]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_terminal_shows_at_once_that_an_interruption_was_noticed(number: signal.Signals) -> None:
+    program = """
+import sys, time, typer
+from penstock.cli.working import interruptible
+try:
+    with interruptible():
+        print("working", flush=True)
+        try:
+            time.sleep(60)
+        finally:
+            print("left", flush=True)
+except typer.Exit as end:
+    sys.exit(end.exit_code)
+"""
+    terminal, slave = pty.openpty()
+    with subprocess.Popen([sys.executable, "-c", program], stdout=slave, stderr=slave) as working:
+        os.close(slave)
+        assert os.read(terminal, 100).decode().split() == ["working"]
+        working.send_signal(number)
+        assert shown(terminal).split() == ["stopping", "left"]
+    assert working.returncode == 130

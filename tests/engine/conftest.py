@@ -6,64 +6,108 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from penstock.engine.batches import Committed
 from penstock.engine.oracle import Difference, Oracle, compared
 from penstock.engine.run import Run, prepared
 from penstock.log import Log
 from penstock.model import pipeline_of
+from penstock.views import Position, SqliteStore, ViewReader, catch_up
+from tests.engine.folded import Folded
+
+QUICK = {
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.shuffle.partitions": "1",
+}
+"""Over a few rows most of Spark's time would go into compiling."""
 
 
 class Bench:
     """Appends, drains, compares."""
 
-    def __init__(self, spark: SparkSession, folder: Path, sql: str) -> None:
-        self.spark = spark
+    def __init__(self, spark: SparkSession, folder: Path, sql: str, **options: Any) -> None:
+        """The options are the pipeline's."""
         self.home = folder / "home"
-        self.pipeline = pipeline_of(sql, name="test")
+        self.store = folder / "views.sqlite"
         self.log = Log.open(folder / "log")
-        self.ready = prepared(spark, self.pipeline, self.log, self.home)
         self.batches: list[Committed] = []
+        self.checked = 0
+        self._root = spark
+        self._sql = sql
+        self._folded: dict[str, Folded] = {}
+        self.start(**options)
+
+    def start(self, **options: Any) -> None:
+        """As another process would: planned anew from the text, state read from the checkpoint."""
+        self._root._jvm.org.apache.spark.sql.execution.streaming.state.StateStore.stop()  # type: ignore[union-attr]
+        self.pipeline = pipeline_of(self._sql, name="test", options=options)
+        self.spark = self._root.newSession()
+        if self.pipeline.options.shuffle_partitions is not None:
+            self.spark.conf.set("spark.sql.shuffle.partitions", self.pipeline.options.shuffle_partitions)
+        self.ready = prepared(self.spark, self.pipeline, self.log, self.home)
 
     def append(self, rows: Mapping[str, Sequence[Any]]) -> None:
         self.log.append_all(rows)
 
     def drain(self) -> None:
-        run = Run(self.spark, self.log, self.home, self.ready, self.batches.append)
+        run = self.run()
         run.wait(run.start(once=True))
 
-    def content(self, view: str) -> list[dict[str, Any]]:
-        """What the view's change topic folds to."""
-        topic = self.ready.lineage.topic(view)
-        rows: list[dict[str, Any]] = []
-        for entry in self.log.read(topic):
-            if entry.replaces is not None:
-                rows.remove(dict(entry.replaces))
-            elif entry.deleted:
-                rows.remove(dict(entry.value))  # type: ignore[arg-type]
-            if not entry.deleted:
-                rows.append(dict(entry.value))  # type: ignore[arg-type]
-        return rows
+    def run(self) -> Run:
+        return Run(self.spark, self.log, self.home, self.ready, self.batches.append)
 
-    def difference(self, view: str) -> Difference:
-        """The folded change topic against Spark batch over the prefix that was read."""
-        expected = Oracle(self.spark, self.pipeline, self.log.folder, self.batches[-1].end).rows(view)
-        found = pa.Table.from_pylist(self.content(view), schema=expected.schema)
-        return compared(expected, found, unordered=view in self.ready.compiled.unordered)
+    def content(self, view: str) -> list[dict[str, Any]]:
+        """What the view's change topic folds to, as far as it was checked."""
+        return self._folded[view].rows()
 
     def check(self) -> None:
-        for view in self.pipeline.views:
-            difference = self.difference(view.name)
-            assert not difference, (view.name, difference)
+        """Every batch since the last check: folded changes = view store = Spark batch, for all views."""
+        with SqliteStore(self.store) as store:
+            catch_up(self.log, "test", store, on_step=self._check_step, together=1)
+
+    def _check_step(self, position: Position) -> None:
+        if position.batch is None:
+            kept = [view.name for view in self.pipeline.views if view.options.store != "none"]
+            self._folded = {name: Folded(self.log, self.ready.lineage.topic(name)) for name in kept}
+            return
+        oracle = QuickOracle(self.spark, self.pipeline, self.log.folder, position.until)
+        with ViewReader(self.store) as reader:
+            for name, folded in self._folded.items():
+                folded.take(position.frame)
+                expected = oracle.rows(name)
+                self._same(name, "change topic", expected, folded.rows())
+                if self.pipeline.view(name).options.store == "table":
+                    self._same(name, "store", expected, reader.rows(name).table.to_pylist())
+        self.checked += 1
+
+    def _same(self, view: str, where: str, expected: pa.Table, rows: list[dict[str, Any]]) -> None:
+        found = pa.Table.from_pylist(rows, schema=expected.schema)
+        difference: Difference = compared(expected, found, unordered=view in self.ready.compiled.unordered)
+        assert not difference, (self.batches[-1], where, view, self.pipeline.view(view).query, difference)
+
+
+class QuickOracle(Oracle):
+    """The same answers, sooner: relations are folded once for all views."""
+
+    def _session(self, spark: SparkSession) -> SparkSession:
+        made = super()._session(spark)
+        for name, value in QUICK.items():
+            made.conf.set(name, value)
+        return made
+
+    def _show(self, name: str, content: DataFrame) -> None:
+        super()._show(name, self._spark.createDataFrame(content.toArrow()))
 
 
 @pytest.fixture
-def bench(spark: SparkSession, tmp_path: Path) -> Iterator[Callable[[str], Bench]]:
+def bench(spark: SparkSession, tmp_path: Path) -> Iterator[Callable[..., Bench]]:
     opened: list[Bench] = []
 
-    def make(sql: str) -> Bench:
-        opened.append(Bench(spark, tmp_path / str(len(opened)), sql))
+    def make(sql: str, *, folder: Path | None = None, **options: Any) -> Bench:
+        opened.append(Bench(spark, folder or tmp_path / str(len(opened)), sql, **options))
         return opened[-1]
 
     yield make

@@ -1,144 +1,189 @@
-"""Random pipelines and what is fed to them: views of everything that the engine supports, over three relations."""
+"""Random views of everything that the engine supports, over the relations of `rows`.
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from decimal import Decimal
-from typing import Any
-
-from hypothesis import strategies as st
-
-from penstock.log import Record
-
-RELATIONS = """
-    CREATE STREAM s (k BIGINT, v DECIMAL(10,2), x DOUBLE, t STRING, b BOOLEAN);
-    CREATE TABLE d (id BIGINT PRIMARY KEY, k BIGINT, v DECIMAL(10,2), x DOUBLE, t STRING, b BOOLEAN);
-    CREATE TABLE g (k BIGINT, v DECIMAL(10,2), x DOUBLE, t STRING, b BOOLEAN);
+What there is to choose from lies in decks of `cards`, which are shuffled for every pipeline and dealt in turn: so each
+pipeline has nearly every construct, and their combinations are random.
 """
-COLUMNS = ("k", "v", "x", "t", "b")
-KEYS = ("k", "t", "b", "k % 2", "upper(t)", "x")
-GROWS_ONLY = ("approx_count_distinct(t)", "stddev_pop(k)", "percentile(k, 0.5)")
-FUNCTIONS = (
-    "count(*)",
-    "count(v)",
-    "sum(k)",
-    "sum(v)",
-    "sum(x)",
-    "avg(v)",
-    "avg(k)",
-    "avg(x)",
-    "min(t)",
-    "max(t)",
-    "min(v)",
-    "max(x)",
-    "min(b)",
-    "bool_and(b)",
-    "bool_or(b)",
-    "bit_and(k)",
-    "bit_or(k)",
-    "bit_xor(k)",
-    "collect_list(k)",
-    "collect_set(t)",
-    "count(*) FILTER (WHERE b)",
-    "sum(v) FILTER (WHERE k > 1)",
-)
-CONDITIONS = ("k > 1", "b", "t IS NOT NULL", "v >= 2.5 OR x < 1", "t LIKE 'a%'", "k IN (0, 2, 3)")
-Step = Mapping[str, Sequence[Mapping[str, Any] | Record]]
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import cycle
+from random import Random
+from typing import Any, Literal
+
+from tests.engine import cards
+from tests.engine.rows import COLUMNS
+
+RELATIONS = ("s", "d", "e", "g", "view")
+INPUTS = ("plain", "filter", "computed", "union", "join", "residual", "self-join", "three-way", "groups")
+SHAPES = ("rows", "rows", "global", "grouped", "grouped", "having", "twice", "distinct", "growing")
+LARGEST = 3
+"""How many relations are multiplied with each other: answers stay small."""
+Kind = Literal["rows", "groups", "other"]
 
 
 @dataclass(frozen=True)
-class Story:
-    """A pipeline, and steps of records; between some of them the pipeline is stopped and started."""
+class Query:
+    """A query, whether its answer only grows, how many relations are joined in it, and what it is made of.
+
+    The answer of `rows` has the columns of every relation, that of `groups` has `k0` and `n`.
+    """
 
     sql: str
-    steps: tuple[Step, ...]
+    kind: Kind
+    tags: frozenset[str]
+    grows: bool = False
+    factors: int = 1
 
 
-def rows() -> st.SearchStrategy[dict[str, Any]]:
-    """Small values, so that keys meet; doubles whose sums are exact, whatever the order."""
-    return st.fixed_dictionaries(
-        {
-            "k": st.none() | st.integers(0, 4),
-            "v": st.none() | st.integers(0, 40).map(lambda n: Decimal(n) / 8 * 2),
-            "x": st.none() | st.integers(-8, 8).map(lambda n: n / 4) | st.sampled_from([float("nan"), -0.0]),
-            "t": st.none() | st.sampled_from(["a", "ab", "b", "ä", ""]),
-            "b": st.none() | st.booleans(),
+class Author:
+    """Writes one view after the other; a later one may read those before."""
+
+    def __init__(self, random: Random) -> None:
+        self.views: list[tuple[str, Query]] = []
+        self._random = random
+        decks: dict[str, Sequence[Any]] = {
+            "relation": RELATIONS,
+            "input": INPUTS,
+            "key": cards.KEYS,
+            "function": cards.FUNCTIONS,
+            "over growing": cards.OVER_GROWING,
+            "condition": cards.CONDITIONS,
+            "computed": cards.COMPUTED,
+            "match": cards.MATCHES,
+            "residual": cards.RESIDUALS,
+            "having": cards.HAVINGS,
         }
-    )
+        self._decks = {name: cycle(random.sample(deck, len(deck))) for name, deck in decks.items()}
+
+    def write(self, shape: str) -> None:
+        query = self._over() if shape == "over" else self._shaped(shape, self._input(grows=shape == "growing"))
+        self.views.append((f"v{len(self.views)}", query))
+
+    def _deal(self, deck: str) -> Any:
+        return next(self._decks[deck])
+
+    # What a view reads: queries with the columns of every relation
+
+    def _relation(self, *, most: int = LARGEST, grows: bool = False) -> Query:
+        """A relation, or a view that was written before."""
+        name = self._deal("relation")
+        known = [(v, q) for v, q in self.views if q.kind == "rows" and q.factors <= most and q.grows >= grows]
+        if name == "view" and known:
+            view, query = self._random.choice(known)
+            tags = frozenset({"view over view"})
+            return Query(f"SELECT * FROM {view}", "rows", tags, query.grows, query.factors)
+        name = "s" if grows or name == "view" else name
+        columns = _listed(computed="map(coalesce(t, 'a'), k) AS m") if name == "g" else _listed()
+        return Query(f"SELECT {columns} FROM {name}", "rows", frozenset({f"relation {name}"}), grows=name == "s")
+
+    def _input(self, *, grows: bool) -> Query:
+        shape = self._deal("input")
+        match shape:
+            case "join" | "residual" | "self-join":
+                return self._join(shape, grows=grows)
+            case "groups" if not grows:
+                return self._join_with_groups()
+            case "three-way":
+                return self._three_way(grows=grows)
+            case "union":
+                one, two = self._relation(grows=grows), self._relation(grows=grows)
+                return self._made(
+                    f"{one.sql} UNION ALL {two.sql}", shape, one, two, factors=max(one.factors, two.factors)
+                )
+        one = self._relation(grows=grows)
+        match shape:
+            case "filter":
+                sql = f"SELECT * FROM ({one.sql}) WHERE {self._deal('condition')}"
+            case "computed":
+                sql = f"SELECT {_listed(computed=self._deal('computed'))} FROM ({one.sql})"
+            case _:
+                sql = one.sql
+        return self._made(sql, shape, one, factors=one.factors)
+
+    def _made(self, sql: str, shape: str, *parts: Query, factors: int) -> Query:
+        tags = frozenset({shape}).union(*(part.tags for part in parts))
+        return Query(sql, "rows", tags, all(part.grows for part in parts), factors)
+
+    def _join(self, shape: str, *, grows: bool) -> Query:
+        left = self._relation(most=1 if shape == "self-join" else 2, grows=grows)
+        right = left if shape == "self-join" else self._relation(most=LARGEST - left.factors, grows=grows)
+        on = self._deal("match")
+        if shape == "residual" or (shape == "self-join" and self._random.random() < 0.5):
+            on = f"{on} AND {self._residual(on)}"
+        sql = f"SELECT {_listed(right='vto')} FROM ({left.sql}) l JOIN ({right.sql}) r ON {on}"
+        return self._made(sql, shape, left, right, factors=left.factors + right.factors)
+
+    def _residual(self, beside: str) -> str:
+        """A condition on other columns than those that are compared already: Catalyst sees what can never hold."""
+        while columns_of(residual := self._deal("residual")) & columns_of(beside):
+            pass
+        return str(residual)
+
+    def _join_with_groups(self) -> Query:
+        """A join with an aggregate whose groups are the join's keys."""
+        left, right = self._relation(), self._relation()
+        groups = f"SELECT k, sum(v) AS v, max(t) AS t, max(o) AS o FROM ({right.sql}) GROUP BY k"
+        sql = f"SELECT {_listed(right='vto')} FROM ({left.sql}) l JOIN ({groups}) r ON l.k = r.k"
+        made = self._made(sql, "groups", left, right, factors=left.factors)
+        return Query(made.sql, "rows", made.tags, grows=False, factors=made.factors)
+
+    def _three_way(self, *, grows: bool) -> Query:
+        one, two, three = (self._relation(most=1, grows=grows) for _ in range(3))
+        first, second = self._deal("match").replace("r.", "c."), self._deal("match").replace("l.", "c.")
+        where = f" WHERE {self._residual(first + second)}" if self._random.random() < 0.5 else ""
+        joined = f"({one.sql}) l JOIN ({two.sql}) c ON {first} JOIN ({three.sql}) r ON {second}{where}"
+        return self._made(f"SELECT {_listed(right='vto')} FROM {joined}", "three-way", one, two, three, factors=3)
+
+    # What it makes of it
+
+    def _shaped(self, shape: str, source: Query) -> Query:
+        tags, keys = source.tags | {shape}, self._deal("key")
+        match shape:
+            case "rows":
+                return Query(source.sql, "rows", tags, source.grows, source.factors)
+            case "distinct":
+                return Query(f"SELECT DISTINCT {_named(keys)}, b FROM ({source.sql})", "other", tags)
+            case "global":
+                return Query(f"SELECT {self._functions('function')} FROM ({source.sql})", "other", tags)
+        listed = self._functions("over growing" if shape == "growing" else "function")
+        sql = f"SELECT {_named(keys)}, {listed}, count(*) AS n FROM ({source.sql}) GROUP BY {', '.join(keys)}"
+        match shape:
+            case "having":
+                return Query(f"{sql} HAVING {self._deal('having')}", "groups", tags)
+            case "twice":
+                sql = f"SELECT n, count(*) AS groups, min(k0) AS first, max(n) AS last FROM ({sql}) GROUP BY n"
+                return Query(sql, "other", tags)
+        return Query(sql, "groups", tags)
+
+    def _functions(self, deck: str) -> str:
+        return ", ".join(f"{self._deal(deck)} AS a{at}" for at in range(6))
+
+    def _over(self) -> Query:
+        """A view over views that aggregate: aggregated again, or joined."""
+        known = [view for view, query in self.views if query.kind == "groups"]
+        one, two = self._random.choice(known), self._random.choice(known)
+        sqls = [
+            f"SELECT n, count(*) AS groups, max(k0) AS last FROM {one} GROUP BY n",
+            f"SELECT count(*) AS groups, sum(n) AS n FROM {one} HAVING count(*) > 1",
+            f"SELECT l.n, l.k0 AS one, r.k0 AS two FROM {one} l JOIN {two} r ON l.n = r.n",
+        ]
+        return Query(self._random.choice(sqls), "other", frozenset({"over", "view over view"}))
 
 
-@st.composite
-def inputs(draw: st.DrawFn) -> str:
-    """A relation with the columns k, v, x, t, b: plain, filtered, joined or united."""
-    name = draw(st.sampled_from(["s", "d", "g"]))
-    plain = f"SELECT {', '.join(COLUMNS)} FROM {name}"
-    shape = draw(st.sampled_from(["plain", "filter", "join", "union", "computed"]))
-    if shape == "filter":
-        return f"{plain} WHERE {draw(st.sampled_from(CONDITIONS))}"
-    if shape == "join":
-        other = draw(st.sampled_from(["s", "d", "g"]))
-        key = draw(st.sampled_from(["l.k = r.k", "l.t = r.t AND l.k = r.k", "l.k = r.k AND l.v < r.v"]))
-        if name == "s" and other == "d":
-            key = draw(st.sampled_from([key, "l.k = r.id"]))
-        return f"SELECT l.k, r.v, l.x, r.t, l.b FROM {name} l JOIN {other} r ON {key}"
-    if shape == "union":
-        other = draw(st.sampled_from(["s", "d", "g"]))
-        return f"{plain} UNION ALL SELECT {', '.join(COLUMNS)} FROM {other}"
-    if shape == "computed":
-        return f"SELECT k + 1 AS k, v * 2 AS v, x, concat(t, '!') AS t, NOT b AS b FROM {name}"
-    return plain
+def columns_of(condition: str) -> set[str]:
+    """`l.k = r.k AND l.t = r.t`  =>  `{"k", "t"}`"""
+    return set(re.findall(r"\b[lrc]\.(\w+)", condition))
 
 
-@st.composite
-def queries(draw: st.DrawFn) -> str:
-    source = draw(inputs())
-    shape = draw(st.sampled_from(["rows", "global", "grouped", "grouped", "having", "twice", "distinct"]))
-    functions = draw(st.lists(st.sampled_from(FUNCTIONS), min_size=1, max_size=4, unique=True))
-    listed = ", ".join(f"{function} AS a{at}" for at, function in enumerate(functions))
-    key = draw(st.sampled_from(KEYS))
-    if shape == "rows":
-        return source
-    if shape == "global":
-        return f"SELECT {listed} FROM ({source})"
-    if shape == "distinct":
-        return f"SELECT DISTINCT {key} AS key, b FROM ({source})"
-    grouped = f"SELECT {key} AS key, {listed}, count(*) AS n FROM ({source}) GROUP BY {key}"
-    if shape == "having":
-        return f"{grouped} HAVING count(*) > 1"
-    if shape == "twice":
-        return f"SELECT n, count(*) AS groups, min(key) AS first FROM ({grouped}) GROUP BY n"
-    return grouped
+def _listed(*, right: str = "", computed: str = "") -> str:
+    """All columns; those of `right` from the right side of a join and the others from the left, or one of them
+    computed.
+    """
+    name = computed.rpartition(" AS ")[2]
+    from_side = {column: f"{'r' if column in right else 'l'}.{column}" if right else column for column in COLUMNS}
+    return ", ".join(computed if column == name else from_side[column] for column in COLUMNS)
 
 
-@st.composite
-def stories(draw: st.DrawFn, views: int, steps: int) -> Story:
-    texts = [f"CREATE VIEW v{at} AS {draw(queries())};" for at in range(views)]
-    growing = draw(st.sampled_from(GROWS_ONLY))
-    texts.append(f"CREATE VIEW grows AS SELECT t, {growing} AS a FROM s GROUP BY t;")
-    texts.append("CREATE VIEW over AS SELECT count(*) AS n FROM v0;")
-    return Story(RELATIONS + "\n".join(texts), tuple(draw(_steps(steps))))
-
-
-@st.composite
-def _steps(draw: st.DrawFn, count: int) -> list[Step]:
-    """Bag deletions take rows that are there, and now and then one that is not."""
-    bag: list[dict[str, Any]] = []
-    steps: list[Step] = []
-    for _ in range(count):
-        step: dict[str, list[Any]] = {
-            "s": draw(st.lists(rows(), max_size=6)),
-            "d": draw(st.lists(_changes(), max_size=4)),
-        }
-        added = draw(st.lists(rows(), max_size=4))
-        bag += added
-        gone = [bag.pop(draw(st.integers(0, len(bag) - 1))) for _ in range(draw(st.integers(0, 2))) if bag]
-        step["g"] = [*added, *(Record(row, deleted=True) for row in gone)]
-        steps.append({name: each for name, each in step.items() if each})
-    return [step for step in steps if step]
-
-
-@st.composite
-def _changes(draw: st.DrawFn) -> dict[str, Any] | Record:
-    key = draw(st.integers(0, 3))
-    if draw(st.booleans()):
-        return Record({"id": key}, deleted=True)
-    return {"id": key, **draw(rows())}
+def _named(keys: Sequence[str]) -> str:
+    return ", ".join(f"{key} AS k{at}" for at, key in enumerate(keys))

@@ -18,7 +18,8 @@ def run_checks(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], str]
     classes = tmp_path_factory.mktemp("kernel")
     build["compile_scala"](ROOT / "kernel", classes)
     soak = "true" if os.environ.get("PENSTOCK_SOAK") else "false"
-    jvm = [build["java"](), "-Xmx1g", "-XX:+UseSerialGC", f"-Dpenstock.soak={soak}"]
+    quiet = f"-Dlog4j2.configurationFile={(ROOT / 'src' / 'penstock' / 'engine' / 'log4j2.properties').as_uri()}"
+    jvm = [build["java"](), "-Xmx1g", "-XX:+UseSerialGC", f"-Dpenstock.soak={soak}", quiet]
 
     def run(main: str) -> str:
         command = [*jvm, "-cp", f"{classes}{os.pathsep}{build['pyspark_jars']() / '*'}", main]

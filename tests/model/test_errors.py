@@ -28,6 +28,8 @@ REFUSED = {
     "name-missing": "CREATE STREAM (id INT);",
     "name-of-two-parts": "CREATE STREAM shop.orders (id INT);",
     "name-unusable": "CREATE VIEW `my view` AS SELECT 1;",
+    "name-of-the-store": "CREATE VIEW SQLite_things AS SELECT 1;",
+    "name-of-ours": "CREATE VIEW _penstock WITH (key = 'a') AS SELECT 1 AS a;",
     "name-twice": f"{AT};\nCREATE VIEW Orders AS SELECT 1;",
     # Columns
     "columns-missing": "CREATE STREAM orders;",

@@ -9,6 +9,7 @@ from pathlib import Path
 from threading import Thread
 from typing import Any
 
+import apsw
 import pyarrow as pa
 import pytest
 
@@ -248,6 +249,23 @@ def test_a_store_without_views_says_so(path: Path) -> None:
     with ViewReader(path) as reader, pytest.raises(ViewError, match="does not exist") as error:
         reader.rows("spend")
     assert error.value.detail == "There are no views yet."
+
+
+def test_a_store_that_is_being_made_has_nothing_yet_and_its_views_as_soon_as_they_are_there(
+    log: Log, shop: Shop, path: Path
+) -> None:
+    shop.batch(spend=[(None, spend("Bern", 1))])
+    making = apsw.Connection(str(path))
+    making.execute("PRAGMA journal_mode = WAL")  # the first thing that a store does
+    with ViewReader(path) as reader:
+        assert (reader.views(), reader.position()) == ((), None)
+        with pytest.raises(ViewError, match='view "spend" does not exist') as error:
+            reader.rows("spend")
+        assert (error.value.detail, error.value.hint) == ("There are no views yet.", "Run the pipeline first.")
+        making.close()
+        with SqliteStore(path) as store:
+            catch_up(log, "shop", store)
+        assert [row["city"] for row in reader.rows("spend")] == ["Bern"]
 
 
 def test_a_reader_serves_several_threads(log: Log, shop: Shop, store: SqliteStore, path: Path) -> None:

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from threading import Event, Thread
 
+from penstock.engine.stages import OnStage, Stage, nobody
 from penstock.errors import PenstockError, ViewError
 from penstock.log import Log
 from penstock.views import Position, SqliteStore, catch_up, follow
@@ -18,10 +19,10 @@ OnTrouble = Callable[[PenstockError], None]
 
 
 @contextmanager
-def kept(log: Log, pipeline: str, path: Path, on_trouble: OnTrouble) -> Iterator[None]:
+def kept(log: Log, pipeline: str, path: Path, on_trouble: OnTrouble, on_stage: OnStage = nobody) -> Iterator[None]:
     """Inside, the store at `path` is kept up to date; after it, it stands where the log stands."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    keeper = _Keeper(log, pipeline, path, on_trouble)
+    keeper = _Keeper(log, pipeline, path, on_trouble, on_stage)
     thread = Thread(target=keeper.run, name="penstock-store", daemon=True)
     thread.start()
     try:
@@ -34,13 +35,14 @@ def kept(log: Log, pipeline: str, path: Path, on_trouble: OnTrouble) -> Iterator
 
 
 class _Keeper:
-    def __init__(self, log: Log, pipeline: str, path: Path, on_trouble: OnTrouble) -> None:
+    def __init__(self, log: Log, pipeline: str, path: Path, on_trouble: OnTrouble, on_stage: OnStage) -> None:
         self.ending = Event()
         self.failure: PenstockError | None = None
         self._log = log
         self._pipeline = pipeline
         self._path = path
         self._on_trouble = on_trouble
+        self._on_stage = on_stage
         self._told = ""
 
     def run(self) -> None:
@@ -74,5 +76,7 @@ class _Keeper:
             self._on_trouble(failure)
         self._told = str(failure)
 
-    def _well(self, _: Position) -> None:
+    def _well(self, position: Position) -> None:
         self._told = ""
+        if position.batch is not None:
+            self._on_stage(Stage.STORED, position.batch)

@@ -5,21 +5,28 @@ log is drained (`once`), when `stop` says so, on Ctrl-C, on an error. Then Spark
 log stands, and another run can go on.
 """
 
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, ExitStack
+import signal
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from threading import current_thread, main_thread
 from typing import Any
 
 from penstock.app.keeping import kept
 from penstock.app.place import Place, place_of
 from penstock.app.progress import Meter, Progress
+from penstock.engine.checkpoint import check_fits
 from penstock.engine.compile import compiled
 from penstock.engine.explain import explained, plan_text
-from penstock.engine.lineage import check_unchanged, fingerprint_of, newest
+from penstock.engine.fingerprint import check_unchanged, fingerprint_of
+from penstock.engine.lineage import newest
+from penstock.engine.locking import locked
 from penstock.engine.query import Query, Tuning
-from penstock.engine.run import Run, epoch_name, locked, prepared, settings_of
+from penstock.engine.run import Run, prepared, raised_epoch, settings_of
 from penstock.engine.session import session
+from penstock.engine.stages import OnStage, nobody
+from penstock.engine.topics import ensure_sources
 from penstock.errors import PenstockError
 from penstock.log import Log
 from penstock.model import Pipeline, load_pipeline
@@ -36,10 +43,13 @@ class Setting:
 
 @dataclass(frozen=True)
 class Watch:
-    """Who is told: that the run begins (with its lineage and its log), of its progress, of a store that fails."""
+    """Who is told: that the run begins (with its lineage and its log), of its progress, of the stages of its batches,
+    of a store that fails.
+    """
 
     on_ready: Callable[[int, Path], None] = lambda *_: None
     on_progress: Callable[[Progress], None] = lambda _: None
+    on_stage: OnStage = nobody
     on_trouble: Callable[[PenstockError], None] = lambda _: None
 
 
@@ -59,9 +69,15 @@ class Opened:
     def log(self) -> Path:
         return self.place.log(self.pipeline, self.setting.log)
 
-    def session(self) -> AbstractContextManager[Any]:
-        """A session of Spark with all its settings."""
-        return session(self.pipeline.name, master=self.setting.master, conf=self.conf())
+    @contextmanager
+    def session(self) -> Iterator[Any]:
+        """A session of Spark with all its settings, in which Ctrl-C means what it meant before."""
+        interrupt = signal.getsignal(signal.SIGINT)
+        with session(self.pipeline.name, master=self.setting.master, conf=self.conf()) as spark:
+            if current_thread() is main_thread():
+                # PySpark's own handler calls Java, maybe in the middle of another call on the same line.
+                signal.signal(signal.SIGINT, interrupt)
+            yield spark
 
     def conf(self) -> dict[str, str]:
         """The settings of Spark: the pipeline's options, then what the command adds."""
@@ -80,6 +96,47 @@ def opened(path: Path, setting: Setting) -> Opened:
     return Opened(place_of(path), load_pipeline(path), setting)
 
 
+@dataclass(frozen=True)
+class Working:
+    """A pipeline that is ready to be driven, with what it works on."""
+
+    spark: Any
+    log: Log
+    run: Run
+    meter: Meter
+
+
+@contextmanager
+def working(at: Opened, watch: Watch = NOBODY) -> Iterator[Working]:
+    """Inside, the pipeline can be driven, and its store follows. A pipeline that is refused leaves nothing behind."""
+    name, home = at.pipeline.name, at.place.home
+    # What is held is held until Spark is gone: it may be writing to the log and the checkpoint until then.
+    with at.place.hinted(), ExitStack() as held, at.session() as spark:
+        plan = compiled(spark, at.pipeline)
+        log = held.enter_context(Log.open(at.log))
+        ensure_sources(log, at.pipeline)
+        held.enter_context(kept(log, name, at.place.store, _naming(at.place, watch.on_trouble), watch.on_stage))
+        if (lineage := newest(home, name)) is not None:  # who would be refused must not end the run that is there
+            check_unchanged(lineage, fingerprint_of(at.pipeline, plan, log, settings_of(spark)))
+            check_fits(lineage, log)
+        # An older run sees this and leaves; only then can we have the lock. If a newer one comes meanwhile, we leave.
+        epoch = raised_epoch(log, at.pipeline)
+        held.enter_context(locked(home, name))
+        ready = prepared(spark, at.pipeline, log, home, plan=plan)
+        meter = Meter(log, [relation.topic for relation in at.pipeline.relations], watch.on_progress)
+        run = Run(spark, log, home, ready, meter.add, epoch)
+        watch.on_ready(ready.lineage.number, log.folder)
+        yield Working(spark, log, run, meter)
+
+
+def _naming(place: Place, tell: Callable[[PenstockError], None]) -> Callable[[PenstockError], None]:
+    def told(error: PenstockError) -> None:
+        place.name_in(error)
+        tell(error)
+
+    return told
+
+
 def run_pipeline(
     path: Path,
     *,
@@ -89,37 +146,16 @@ def run_pipeline(
     stop: Callable[[], bool] = lambda: False,
 ) -> None:
     """Runs until everything that is in the log now has been read (`once`), or until `stop` says so."""
-    at = opened(path, setting)
-    name, home = at.pipeline.name, at.place.home
-    # The lock is held until Spark is gone: it may be writing to the checkpoint until then.
-    with (
-        Log.open(at.log) as log,
-        kept(log, name, at.place.store, watch.on_trouble),
-        ExitStack() as held,
-        at.session() as spark,
-    ):
-        plan = compiled(spark, at.pipeline)
-        if (lineage := newest(home, name)) is not None:  # who would be refused must not end the run that is there
-            check_unchanged(lineage, fingerprint_of(at.pipeline, plan, log, settings_of(spark)))
-        # An older run sees this and leaves; only then can we have the lock.
-        log.raise_epoch(epoch_name(at.pipeline))
-        held.enter_context(locked(home, name))
-        ready = prepared(spark, at.pipeline, log, home, plan=plan)
-        meter = Meter(log, [relation.topic for relation in at.pipeline.relations], watch.on_progress)
-        run = Run(spark, log, home, ready, meter.add)
-        watch.on_ready(ready.lineage.number, log.folder)
-        _drive(run, meter, once=once, stop=stop)
+    with working(opened(path, setting), watch) as at:
 
+        def told_and_stopped() -> bool:
+            at.meter.tell()
+            return stop()
 
-def _drive(run: Run, meter: Meter, *, once: bool, stop: Callable[[], bool]) -> None:
-    def told_and_stopped() -> bool:
-        meter.tell()
-        return stop()
-
-    try:
-        run.wait(run.start(once=once), stop=told_and_stopped)
-    finally:
-        meter.tell(now=True)
+        try:
+            at.run.wait(at.run.start(once=once, on_stage=watch.on_stage), stop=told_and_stopped)
+        finally:
+            at.meter.tell(now=True)
 
 
 def explain(path: Path, view: str | None = None, *, setting: Setting = HERE) -> str:
@@ -135,5 +171,10 @@ def reset(path: Path, *, setting: Setting = HERE) -> int:
     """Begins a new lineage, which the next run computes from the log; its number."""
     at = opened(path, setting)
     name, home = at.pipeline.name, at.place.home
-    with Log.open(at.log) as log, locked(home, name), at.session() as spark:
-        return prepared(spark, at.pipeline, log, home, anew=True).lineage.number
+    with at.place.hinted(), ExitStack() as held:
+        if home.is_dir():  # a run that is under way is found before Spark is started
+            held.enter_context(locked(home, name))
+        spark = held.enter_context(at.session())
+        plan = compiled(spark, at.pipeline)
+        log = held.enter_context(Log.open(at.log))
+        return prepared(spark, at.pipeline, log, home, anew=True, plan=plan).lineage.number

@@ -9,10 +9,14 @@ A pipeline that is one file of another name (`shop/spend.sql`) has its answers a
 (`shop/.penstock/spend`), so that several can lie side by side and share a log.
 """
 
+import shlex
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from penstock.model import Pipeline
+from penstock.errors import ModelError, PenstockError
+from penstock.model import Pipeline, load_pipeline
 
 HOME = ".penstock"
 WHOLE = "pipeline"
@@ -27,6 +31,10 @@ class Place:
     folder: Path
     home: Path
 
+    def __str__(self) -> str:
+        """The path as one writes it in a command."""
+        return shlex.quote(str(self.path))
+
     @property
     def store(self) -> Path:
         return self.home / "views.sqlite"
@@ -35,9 +43,34 @@ class Place:
         """The folder of the log: as the command says, else as the pipeline says, else at home."""
         return given or self.folder / (pipeline.options.log or Path(HOME) / "log")
 
+    @contextmanager
+    def hinted(self) -> Iterator[None]:
+        """What is raised inside has hints that can be typed."""
+        try:
+            yield
+        except PenstockError as error:
+            self.name_in(error)
+            raise
+
+    def name_in(self, error: PenstockError) -> None:
+        """Hints of the rooms upstream speak of PIPELINE, for they know no paths: it is named in them."""
+        error.hint = error.hint.replace("PIPELINE", str(self))
+
 
 def place_of(path: Path) -> Place:
     """The place of a pipeline: a folder, or one file."""
     alone = path.is_file() and path.stem != WHOLE
     folder = path.parent if path.is_file() else path
     return Place(path, folder, folder / HOME / path.stem if alone else folder / HOME)
+
+
+def log_in(folder: Path) -> Path | None:
+    """The log of the pipeline in a folder; None where there is neither."""
+    place = place_of(folder)
+    if not place.home.is_dir():
+        return None
+    try:
+        return place.log(load_pipeline(folder))
+    except ModelError:  # several pipelines side by side, or one that is being mended: records can come all the same
+        shared = place.home / "log"
+        return shared if shared.is_dir() else None

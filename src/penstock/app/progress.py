@@ -22,7 +22,7 @@ MOST_LAG = 10_000
 @dataclass(frozen=True)
 class Progress:
     """What was done since the last one: up to which batch, what was read, in how many seconds of work, what changed,
-    and how many frames are left to read.
+    how many records became dead letters, and how many frames are left to read.
     """
 
     batch: int
@@ -32,6 +32,7 @@ class Progress:
     seconds: float
     lag: int
     changes: Mapping[str, int] = field(default_factory=dict)
+    letters: int = 0
 
 
 class Meter:
@@ -63,7 +64,8 @@ class Meter:
         frames, records = self._read(start, end)
         lag = sum(1 for _ in islice(self._counts(end), MOST_LAG))
         seconds = sum(each.took.total_seconds() for each in done)
-        return Progress(done[-1].batch, len(done), frames, records, seconds, lag, dict(changes))
+        letters = sum(each.letters for each in done)
+        return Progress(done[-1].batch, len(done), frames, records, seconds, lag, dict(changes), letters)
 
     def _read(self, start: int, end: int) -> tuple[int, int]:
         counts = [count for _, count in takewhile(lambda each: each[0] < end, self._counts(start))]

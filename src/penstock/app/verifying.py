@@ -3,7 +3,7 @@
 The view is read with the position that it has; the batch reads the sources up to there. Both may go on meanwhile.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -11,7 +11,8 @@ from typing import Any
 
 from penstock.app.pipelines import HERE, Opened, Setting, opened
 from penstock.engine.compile import Compiled, compiled
-from penstock.engine.lineage import check_unchanged, fingerprint_of, newest
+from penstock.engine.fingerprint import check_unchanged, fingerprint_of
+from penstock.engine.lineage import newest
 from penstock.engine.oracle import Difference, Oracle, compared
 from penstock.engine.run import settings_of
 from penstock.errors import EngineError, ViewError
@@ -36,16 +37,23 @@ def verify(path: Path, view: str | None = None, *, setting: Setting = HERE) -> I
     at = opened(path, setting)
     wanted = at.pipeline.views if view is None else (at.pipeline.view(view),)
     if newest(at.place.home, at.pipeline.name) is None:
-        raise ViewError(f'pipeline "{at.pipeline.name}" has not run yet', hint=f"Run it first: penstock run {path}")
-    with Log.open(at.log, create=False) as log, at.session() as spark:
-        plan = compiled(spark, at.pipeline)
-        _check_same(at, log, fingerprint_of(at.pipeline, plan, log, settings_of(spark)))
-        oracle = lru_cache(maxsize=2)(lambda until: Oracle(spark, at.pipeline, log.folder, until))
-        for each in wanted:
-            yield _verdict(at, log, each, plan, oracle)
+        raise ViewError(
+            f'pipeline "{at.pipeline.name}" has not run yet', hint=f"Run it first: penstock run {at.place} --once"
+        )
+    with at.place.hinted(), Log.open(at.log, create=False) as log, at.session() as spark:
+        yield from verdicts(at, wanted, log, spark)
 
 
-def _check_same(at: Opened, log: Log, fingerprint: dict[str, Any]) -> None:
+def verdicts(at: Opened, views: Iterable[View], log: Log, spark: Any) -> Iterator[Verdict]:
+    """The verdict on each of the views, in a session that is there."""
+    plan = compiled(spark, at.pipeline)
+    check_same(at, log, fingerprint_of(at.pipeline, plan, log, settings_of(spark)))
+    oracle = lru_cache(maxsize=2)(lambda until: Oracle(spark, at.pipeline, log.folder, until))
+    for each in views:
+        yield _verdict(at, log, each, plan, oracle)
+
+
+def check_same(at: Opened, log: Log, fingerprint: dict[str, Any]) -> None:
     """What the store holds was computed by this pipeline, as it is now."""
     lineage = newest(at.place.home, at.pipeline.name)
     assert lineage is not None
@@ -56,7 +64,7 @@ def _check_same(at: Opened, log: Log, fingerprint: dict[str, Any]) -> None:
         raise EngineError(
             f'pipeline "{at.pipeline.name}" has not caught up since it was reset',
             detail=f"Readers see lineage {position.lineage if position else 'none'}, the newest is {lineage.number}.",
-            hint=f"Run it first: penstock run {at.place.path} --once",
+            hint=f"Run it first: penstock run {at.place} --once",
         )
     if position.log != log.identity:
         raise ViewError(

@@ -5,8 +5,9 @@ width.
 """
 
 import os
+import select
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TextIO
 
@@ -53,6 +54,39 @@ def aligned(rows: Sequence[Sequence[str]], *, right: Sequence[int] = ()) -> Iter
             space = " " * (width - cell_len(cell))
             cells.append(space + cell if at in right else cell + space)
         yield "  ".join(cells).rstrip()
+
+
+def print_lines(lines: Iterable[str], out: TextIO) -> None:
+    """The first line is the header. What is wider than the terminal is cut there; elsewhere nothing is."""
+    if not out.isatty():
+        out.writelines(f"{line}\n" for line in lines)
+        return
+    console = Console(file=out, highlight=False)
+    for at, line in enumerate(lines):
+        console.print(Text(line, style="" if at else "bold"), no_wrap=True, overflow="ellipsis")
+
+
+def reader_gone(out: TextIO) -> Callable[[], bool]:
+    """Whether whoever reads our output has left; writing would tell too, but what is written next may come late."""
+    try:
+        poll = select.poll()
+        poll.register(out.fileno(), 0)
+    except (OSError, ValueError):
+        return lambda: False
+    return lambda: bool(poll.poll(0))
+
+
+@contextmanager
+def busy(text: str) -> Iterator[Callable[[], None]]:
+    """Says on a terminal what takes so long, until the end or until what is given here is called."""
+    console = Console(stderr=True)
+    status = console.status(text)
+    if console.is_terminal:
+        status.start()
+    try:
+        yield status.stop
+    finally:
+        status.stop()
 
 
 class _Rate(ProgressColumn):

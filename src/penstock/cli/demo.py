@@ -1,12 +1,10 @@
-"""`penstock demo`: the scenes of `app.demo`, one after the other, for the eye."""
+"""`penstock demo`: the steps of `app.demo` and what follows from them, for the eye."""
 
-import logging
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import closing
-from datetime import datetime
-from itertools import chain
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,90 +12,122 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from penstock.cli.console import aligned
+from penstock.cli.console import aligned, busy
+from penstock.cli.plans import verdict_lines
+from penstock.cli.working import STARTING, interruptible
 from penstock.log import Record
 
 if TYPE_CHECKING:
-    from penstock.app.demo import Scene, Step
+    from penstock.app.demo import Play, Step, Table
 
 PAUSE_SECONDS = 1.5
+MARGIN = " " * 3
 STYLES = {"+": "green", "-": "red"}
-HEADER = ("", "city", "orders", "spend")
-OPENING = "Orders and customers go into a log. Spark reads it. The answer, the spend by city, changes."
-CLOSING = """
-Every answer was computed by Spark over a prefix of the log, whole. `penstock run` keeps such answers right from
-the changes alone; docs/reference/commands.md says how."""
-
-Rows = Mapping[str, tuple[str, ...]]
-"""The answer by city: city, orders, spend."""
+OPENING = "A shop's pipeline: two tables come in, three views are kept right."
+JUDGED = "penstock verify: the same queries by Spark's batch engine, over the same log"
+CLOSING = "\nThe views were kept right from the changes alone. To make a pipeline of your own: penstock init shop"
 
 
 def demo() -> None:
-    """A log, a stream, a table, and an answer that changes. Takes half a minute and leaves nothing behind."""
-    # PySpark takes long to import, and no other command needs it.
-    from penstock.app.demo import demo as scenes_in  # noqa: PLC0415
+    """Show a shop's pipeline at work.
 
-    logging.disable()  # py4j logs the traceback of a Ctrl-C
+    Orders arrive, customers move, an order is taken back, and three views change before your eyes. It is the
+    real thing, in a temporary folder of which nothing is left. Takes about half a minute, most of it until
+    Spark has started.
+    """
+    from penstock.app import demo as shop  # noqa: PLC0415 (PySpark takes long to import)
+
     console = Console(highlight=False, soft_wrap=True)
-    console.print(OPENING)
-    try:
-        with tempfile.TemporaryDirectory(prefix="penstock-demo-") as folder, closing(scenes_in(Path(folder))) as scenes:
-            _play(console, scenes)
-    except KeyboardInterrupt:
-        raise typer.Exit(130) from None
+    console.print(f"{OPENING}\n")
+    for line in shop.PIPELINE.splitlines():
+        console.print(f"{MARGIN}{line}".rstrip(), style="cyan", markup=False)
+    with (
+        interruptible(),
+        tempfile.TemporaryDirectory(prefix="penstock-demo-") as folder,
+        busy(STARTING) as started,
+        shop.demo(Path(folder)) as play,
+    ):
+        started()
+        before: tuple[Table, ...] = ()
+        for number, step in enumerate(shop.STEPS, 1):
+            before = _shown(console, play, step, number=number, before=before)
+            time.sleep(PAUSE_SECONDS if console.is_terminal else 0)
+        right = _judged(console, play)
+    if not right:
+        raise typer.Exit(1)
     console.print(CLOSING)
 
 
-def _play(console: Console, scenes: Iterator["Scene"]) -> None:
-    with console.status("starting Spark"):
-        first = next(scenes)
-    before: Rows = {}
-    for number, scene in enumerate(chain([first], scenes), 1):
-        after = {city: (city, str(orders), str(spend)) for city, orders, spend in scene.answer}
-        console.print(f"\n[bold]{number}  {scene.step.title}[/bold]")
-        _print_records(console, scene.step)
-        _print_answer(console, before if scene.step.rows else after, after)
-        console.print(f"   {_footnote(scene)}", style="dim", markup=False)
-        before = after
-        time.sleep(PAUSE_SECONDS if console.is_terminal else 0)
-
-
-def _footnote(scene: "Scene") -> str:
-    if scene.sealed:
-        return "read from " + ", ".join(map(str, scene.sealed))
-    seen = f"the streaming query has seen {scene.orders} orders, {scene.spend} in all"
-    return f"log up to frame {scene.until_frame - 1}; {seen}"
-
-
-def _print_records(console: Console, step: "Step") -> None:
-    records = [(topic, _record_text(row)) for topic, rows in step.rows.items() for row in rows]
-    for line in aligned(records) if records else ():
-        console.print(f"   {line}", style="cyan", markup=False)
+def _shown(
+    console: Console, play: "Play", step: "Step", *, number: int, before: "tuple[Table, ...]"
+) -> "tuple[Table, ...]":
+    """Prints a step and what it does to the views; what they hold then."""
+    console.print(f"\n{number}  {step.title}\n", style="bold", markup=False)
+    for line in aligned(list(_records(step))):
+        console.print(f"{MARGIN}{line}", style="cyan", markup=False)
     console.print()
+    with busy("the views follow"):
+        after = play.views_after(step)
+    for row in _side_by_side([_block(*tables) for tables in zip_longest(before, after)]):
+        console.print(row)
+    return after
 
 
-def _record_text(row: Mapping[str, Any] | Record) -> str:
-    value = row.value if isinstance(row, Record) else row
-    assert isinstance(value, Mapping)
-    fields = [
-        f"{name}={each:%H:%M}" if isinstance(each, datetime) else f"{name}={each}" for name, each in value.items()
+def _judged(console: Console, play: "Play") -> bool:
+    """Prints the verdicts; whether all are good."""
+    console.print(f"\n{JUDGED}\n", style="bold")
+    right = True
+    with busy("comparing") as done:
+        for verdict in play.verdicts():
+            done()
+            right = right and not verdict.difference
+            for line in verdict_lines(verdict):
+                console.print(f"{MARGIN}{line}", style="red" if verdict.difference else "green", markup=False)
+    return right
+
+
+def _records(step: "Step") -> Iterator[tuple[str, str]]:
+    """The topic and the text of each record."""
+    for topic, records in step.records.items():
+        for each in records:
+            row = each.value if isinstance(each, Record) else each
+            assert isinstance(row, Mapping)
+            gone = " deleted" if isinstance(each, Record) and each.deleted else ""
+            yield topic, " ".join(f"{name}={value}" for name, value in row.items()) + gone
+
+
+def _block(before: "Table | None", after: "Table") -> list[Text]:
+    """A view's name, and under it its rows as lines of one width."""
+    rows = [(" ", *after.columns), *changes(before.rows if before else (), after.rows, key=after.key)]
+    right = [at for at, name in enumerate(after.columns, 1) if any(not isinstance(r[name], str) for r in after.rows)]
+    lines = list(aligned(rows, right=right))
+    width = max(map(len, [*lines, after.view]))
+    styled = [Text(line.ljust(width), style=STYLES.get(row[0], "")) for line, row in zip(lines, rows, strict=True)]
+    return [Text(after.view.ljust(width), style="bold"), *styled]
+
+
+def changes(
+    before: Sequence[Mapping[str, Any]], after: Sequence[Mapping[str, Any]], *, key: Sequence[str]
+) -> Iterator[tuple[str, ...]]:
+    """The rows of both by key, each with a sign: it left (-), it came (+), it stayed."""
+    old, new = (Counter(tuple(row.items()) for row in rows) for rows in (before, after))
+    signed = [
+        *(("-", row) for row in old - new),
+        *(("+", row) for row in new - old),
+        *((" ", row) for row in old & new),
     ]
-    return " ".join(fields) + (" deleted" if isinstance(row, Record) and row.deleted else "")
+
+    def rank(each: tuple[str, tuple[tuple[str, Any], ...]]) -> tuple[list[str], int]:
+        sign, row = each
+        return [str(value) for name, value in row if name in key], "- +".index(sign)
+
+    for sign, row in sorted(signed, key=rank):
+        yield sign, *(str(value) for _, value in row)
 
 
-def _print_answer(console: Console, before: Rows, after: Rows) -> None:
-    lines = [HEADER, *changes(before, after)]
-    for line in aligned(lines, right=(2, 3)):
-        console.print(Text(f"   {line}", style=STYLES.get(line[:1], "")))
-
-
-def changes(before: Rows, after: Rows) -> Iterator[tuple[str, ...]]:
-    """The rows of both answers by city, each with a sign: it left (-), it appeared (+), it stayed."""
-    for city in sorted({*before, *after}):
-        if before.get(city) == after.get(city):
-            yield " ", *after[city]
-            continue
-        if city in before:
-            yield "-", *before[city]
-        if city in after:
-            yield "+", *after[city]
+def _side_by_side(blocks: Sequence[Sequence[Text]]) -> Iterator[Text]:
+    for row in zip_longest(*blocks):
+        cells = [cell or Text(" " * len(block[0])) for cell, block in zip(row, blocks, strict=True)]
+        line = Text(MARGIN).join([Text(), *cells])
+        line.rstrip()
+        yield line

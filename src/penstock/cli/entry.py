@@ -17,6 +17,7 @@ from penstock.cli.demo import demo
 from penstock.cli.plans import explain, verify
 from penstock.cli.read import read, tail
 from penstock.cli.run import init, reset, run
+from penstock.cli.test import test
 from penstock.cli.topics import add_column, check, create, describe, topics
 from penstock.cli.view import view
 from penstock.errors import PenstockError
@@ -28,7 +29,7 @@ app = typer.Typer(pretty_exceptions_enable=False, **PLAIN)
 log = typer.Typer(help="The log: topics and their records.", **PLAIN)
 app.add_typer(log, name="log")
 
-PIPELINES: Final[Sequence[Command]] = (init, run, view, explain, verify, reset, demo)
+PIPELINES: Final[Sequence[Command]] = (init, run, view, explain, verify, reset, test, demo)
 TOPICS: Final[Sequence[Command]] = (create, add_column, topics, describe, append, read, tail, check)
 for command in PIPELINES:
     app.command()(command)

@@ -8,11 +8,18 @@ from typing import Annotated
 
 import typer
 
+from penstock.app.place import log_in
 from penstock.errors import CommandError
 from penstock.log import Log
 
 LogPath = Annotated[
-    Path | None, typer.Option("--log", envvar="PENSTOCK_LOG", help="The folder of the log.", show_default=False)
+    Path | None,
+    typer.Option(
+        "--log",
+        envvar="PENSTOCK_LOG",
+        help="The folder of the log; without it, that of the pipeline in the current folder.",
+        show_default=False,
+    ),
 ]
 TopicName = Annotated[str, typer.Argument(metavar="TOPIC", help="The name of the topic.", show_default=False)]
 Partition = Annotated[int | None, typer.Option(help="Only this partition.", min=0, show_default=False)]
@@ -32,14 +39,21 @@ class OutputFormat(StrEnum):
     TABLE = "table"
 
 
+class ViewFormat(StrEnum):
+    TABLE = "table"
+    JSON = "json"
+    CSV = "csv"
+
+
 @contextmanager
 def opened(path: Path | None, *, create: bool = False) -> Iterator[Log]:
-    """The log that `--log` or the environment names."""
-    if path is None:
+    """The log that `--log` or the environment names, else that of the pipeline in the current folder."""
+    found = path or log_in(Path())
+    if found is None:
         raise CommandError(
             "no log was named",
-            detail="There is neither --log nor the environment variable PENSTOCK_LOG.",
-            hint="Name the folder of the log: --log ./shop, or export PENSTOCK_LOG=./shop",
+            detail="There is neither --log nor the environment variable PENSTOCK_LOG, and no pipeline in this folder.",
+            hint="Go to a pipeline's folder, or name the folder of a log: --log ./log",
         )
-    with Log.open(path, create=create) as log:
+    with Log.open(found, create=create) as log:
         yield log

@@ -76,8 +76,13 @@ def table_lines(rows: Sequence[Fields], topic: Topic, names: Sequence[str]) -> I
     present = {name for fields in rows for name in fields} or {*names} - {*MARKS}
     header = [each for name in names for each in (name, f"{name}_base64") if each in present]
     numbers = [at for at, name in enumerate(header) if _is_number(topic, name)]
-    cells = [[csv_text(fields.get(name)) for name in header] for fields in rows]
+    cells = [[cell_text(fields[name]) if name in fields else "" for name in header] for fields in rows]
     return aligned([header, *cells], right=numbers)
+
+
+def cell_text(value: Any) -> str:
+    """A value in a table, for the eye."""
+    return "NULL" if value is None else csv_text(value)
 
 
 def _printer(topic: Topic, name: str) -> Callable[[Any], Fields]:

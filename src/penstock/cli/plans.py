@@ -6,15 +6,24 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from penstock.cli.console import aligned, answer
-from penstock.cli.working import Conf, LogOption, Master, PipelineOption, interruptible, settings
+from penstock.cli.console import aligned, answer, busy
+from penstock.cli.working import (
+    STARTING,
+    Conf,
+    LogOption,
+    Master,
+    PipelineOption,
+    check_there,
+    interruptible,
+    settings,
+)
 
 if TYPE_CHECKING:
     from penstock.app.verifying import Verdict
 
 MOST_ROWS = 20
 ViewName = Annotated[
-    str | None, typer.Argument(metavar="[VIEW]", help="One view; all of them without it.", show_default=False)
+    str | None, typer.Argument(metavar="VIEW", help="One view; all of them without it.", show_default=False)
 ]
 
 
@@ -26,7 +35,8 @@ def explain(view: ViewName = None, *, pipeline: PipelineOption = Path(), conf: C
     """
     from penstock.app import pipelines  # noqa: PLC0415 (PySpark takes long to import)
 
-    with interruptible():
+    check_there(pipeline)
+    with interruptible(), busy(STARTING):
         text = pipelines.explain(pipeline, view, setting=pipelines.Setting(master="local[1]", conf=settings(conf)))
     with answer() as out:
         out.write(f"{text}\n")
@@ -40,15 +50,18 @@ def verify(
     master: Master = "local[*]",
     conf: Conf = None,
 ) -> None:
-    """Compare what views hold with Spark's batch answer over the same prefix of the log.
+    """Compare views with Spark's batch answer.
 
-    Says "equal", or shows the rows that differ (- is missing in the view, + is too much) and exits with 1.
+    Spark reads the same prefix of the log as they did. Says "equal", or shows the rows that differ (- is missing
+    in the view, + is too much) and exits with 1.
     """
     from penstock.app import pipelines, verifying  # noqa: PLC0415 (PySpark takes long to import)
 
+    check_there(pipeline)
     wrong = False
-    with interruptible(), answer() as out:
+    with interruptible(), answer() as out, busy(STARTING) as started:
         for verdict in verifying.verify(pipeline, view, setting=pipelines.Setting(master, settings(conf), log)):
+            started()
             out.writelines(f"{line}\n" for line in verdict_lines(verdict))
             out.flush()
             wrong = wrong or bool(verdict.difference)

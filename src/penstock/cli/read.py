@@ -1,7 +1,6 @@
 """`penstock log read` and `penstock log tail`: records of a topic on standard output."""
 
-import select
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
@@ -9,11 +8,9 @@ from typing import Annotated, TextIO
 
 import pyarrow as pa
 import typer
-from rich.console import Console
-from rich.text import Text
 
 from penstock.cli.arrow import stream_schema, write_stream
-from penstock.cli.console import answer, say
+from penstock.cli.console import answer, print_lines, reader_gone, say
 from penstock.cli.hidden import MARKS
 from penstock.cli.options import Hidden, LogPath, OutputFormat, Partition, TopicName, opened
 from penstock.cli.output import Fields, fields_of, json_line, names_of, row_of, table_lines, write_csv
@@ -78,12 +75,15 @@ def tail(
     form: Annotated[OutputFormat, typer.Option("--format")] = OutputFormat.JSON,
     hidden: Hidden = False,
 ) -> None:
-    """Print records as they are appended until Ctrl-C: JSON lines, CSV, or an Arrow IPC stream."""
+    """Print records as they are appended, until Ctrl-C.
+
+    As JSON lines, CSV, or an Arrow IPC stream.
+    """
     if form == OutputFormat.TABLE:
         raise CommandError("a table has an end, and tail has none", hint="Use --format json, csv or arrow.")
     with opened(log) as source, answer() as out, suppress(KeyboardInterrupt):
         start = 0 if from_start else None
-        entries = source.tail(topic, partition=partition, start=start, stop=_reader_gone(out))
+        entries = source.tail(topic, partition=partition, start=start, stop=reader_gone(out))
         if form == OutputFormat.JSON:
             for fields in _tailed(source, topic, entries, hidden=hidden):
                 out.write(json_line(fields))
@@ -169,19 +169,9 @@ def _write_arrow(reading: Reading, out: TextIO) -> None:
 def _write_table(reading: Reading, limit: int | None, out: TextIO) -> None:
     wanted = TABLE_ROWS if limit is None else limit
     rows = list(islice(reading.fields(), wanted + 1))
-    _print_lines(table_lines(rows[:wanted], reading.topic, reading.names), out)
+    print_lines(table_lines(rows[:wanted], reading.topic, reading.names), out)
     if len(rows) > wanted:
         say(f"The first {wanted} records; --limit shows more.")
-
-
-def _print_lines(lines: Iterable[str], out: TextIO) -> None:
-    """The first line is the header. What is wider than the terminal is cut there; elsewhere nothing is."""
-    if not out.isatty():
-        out.writelines(f"{line}\n" for line in lines)
-        return
-    console = Console(file=out, highlight=False)
-    for at, line in enumerate(lines):
-        console.print(Text(line, style="" if at else "bold"), no_wrap=True, overflow="ellipsis")
 
 
 def _rows(batch: pa.RecordBatch) -> list[dict[str, object]]:
@@ -201,13 +191,3 @@ def _tailed(log: Log, name: str, entries: Iterator[Entry], *, hidden: bool) -> I
             columns, topic = found, log.topic(name)
             make = fields_of(topic, names_of(topic, hidden=hidden), optional=MARKS)
         yield make(row_of(entry))
-
-
-def _reader_gone(out: TextIO) -> Callable[[], bool]:
-    """Whether whoever reads our output has left; writing would tell too, but the next record may come late."""
-    try:
-        poll = select.poll()
-        poll.register(out.fileno(), 0)
-    except (OSError, ValueError):
-        return lambda: False
-    return lambda: bool(poll.poll(0))

@@ -3,15 +3,24 @@
 import os
 import shlex
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from penstock.cli.console import answer, say, show
-from penstock.cli.working import Conf, LogOption, Master, PipelinePath, interruptible, settings
+from penstock.cli.console import answer, busy, say, show
+from penstock.cli.working import (
+    STARTING,
+    Conf,
+    LogOption,
+    Master,
+    PipelinePath,
+    check_there,
+    interruptible,
+    settings,
+)
 from penstock.errors import PenstockError
 
 if TYPE_CHECKING:
@@ -20,10 +29,11 @@ if TYPE_CHECKING:
 NEXT = """\
 {folder}/pipeline.sql declares a stream, a table and a view. Append records, run it, look at the view:
 
-  echo '{{"id": 1, "name": "ann", "city": "Rome"}}' | penstock log append customers --log {log}
-  echo '{{"id": 1, "customer": 1, "amount": "12.50"}}' | penstock log append orders --log {log}
-  penstock run {folder} --once
-  penstock view spend_by_city --pipeline {folder}
+  cd {folder}
+  echo '{{"id": 1, "name": "ann", "city": "Rome"}}' | penstock log append customers
+  echo '{{"id": 1, "customer": 1, "amount": "12.50"}}' | penstock log append orders
+  penstock run --once
+  penstock view spend_by_city
 
 Without --once it runs until Ctrl-C and keeps the view right as records come.
 """
@@ -31,24 +41,29 @@ Without --once it runs until Ctrl-C and keeps the view right as records come.
 
 def init(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="The folder of the new pipeline.", show_default=False)],
+    *,
+    log: Annotated[
+        Path | None,
+        typer.Option("--log", envvar="PENSTOCK_LOG", help="A log to read, instead of a new one.", show_default=False),
+    ] = None,
 ) -> None:
-    """Make a small pipeline that works, with a log for it, and say how to go on."""
+    """Make a small pipeline that works, with a log."""
     from penstock.app.beginning import begin  # noqa: PLC0415 (PySpark takes long to import)
 
-    place = begin(folder)
+    begin(folder, log)
     with answer() as out:
-        out.write(NEXT.format(folder=shlex.quote(str(folder)), log=shlex.quote(str(place.home / "log"))))
+        out.write(NEXT.format(folder=shlex.quote(str(folder))))
 
 
 def run(
-    pipeline: PipelinePath,
+    pipeline: PipelinePath = Path(),
     *,
     once: Annotated[bool, typer.Option("--once", help="Read what is in the log now, then end.")] = False,
     log: LogOption = None,
     master: Master = "local[*]",
     conf: Conf = None,
 ) -> None:
-    """Run a pipeline: keep its views right as records come, until Ctrl-C.
+    """Run a pipeline: keep its views right, until Ctrl-C.
 
     Progress goes to standard error, at most once a second: the last batch, what was read and how quickly, how
     many changes each view got, how many frames are left. A run that is stopped, or dies, goes on where it was
@@ -56,36 +71,47 @@ def run(
     """
     from penstock.app import pipelines  # noqa: PLC0415 (PySpark takes long to import)
 
-    with interruptible(), _told() as teller:
+    check_there(pipeline)
+    with interruptible(), busy(STARTING) as started, _told(started) as teller:
         watch = pipelines.Watch(on_ready=teller.ready, on_progress=teller.progress, on_trouble=teller.trouble)
         setting = pipelines.Setting(master, settings(conf), log)
         pipelines.run_pipeline(pipeline, once=once, setting=setting, watch=watch)
+        if once:
+            teller.over()
 
 
-def reset(pipeline: PipelinePath, *, log: LogOption = None, master: Master = "local[*]", conf: Conf = None) -> None:
-    """Let the next run compute all views anew, from the first record on.
+def reset(
+    pipeline: PipelinePath = Path(), *, log: LogOption = None, master: Master = "local[*]", conf: Conf = None
+) -> None:
+    """Let the next run compute all views anew.
 
-    Needed when the pipeline was changed. Until the new answers have caught up, readers see the old ones.
+    It reads the log from the first record on. Needed when the pipeline was changed. Until the new answers have
+    caught up, readers see the old ones.
     """
     from penstock.app import pipelines  # noqa: PLC0415 (PySpark takes long to import)
 
-    with interruptible():
+    check_there(pipeline)
+    with interruptible(), busy(STARTING):
         number = pipelines.reset(pipeline, setting=pipelines.Setting(master, settings(conf), log))
-    say(f"Lineage {number} is begun. The next run computes it from the log: penstock run {pipeline}")
+    say(f"Lineage {number} is begun. The next run computes it from the log: penstock run {shlex.quote(str(pipeline))}")
     say("Readers see the answers of before until it has caught up.")
 
 
 class _Teller:
     """One line that changes on a terminal, lines elsewhere."""
 
-    def __init__(self) -> None:
+    def __init__(self, started: Callable[[], None]) -> None:
+        self._started = started
         self._live = sys.stderr.isatty()
         self._open = False
+        self._told = False
 
     def ready(self, lineage: int, log: Path) -> None:
-        self._line(f"running; lineage {lineage}, log {log}")
+        self.end()
+        say(f"running; lineage {lineage}, log {log}")
 
     def progress(self, done: "Progress") -> None:
+        self._told = True
         text = progress_text(done)
         if not self._live:
             say(text)
@@ -100,21 +126,24 @@ class _Teller:
         show(error)
         say("The run goes on; the store is tried again, and reads then what it has missed.")
 
+    def over(self) -> None:
+        if not self._told:
+            say("nothing new in the log")
+
     def end(self) -> None:
+        """What comes next begins on a line of its own."""
+        self._started()
         if self._open:
             say("")
         self._open = False
-
-    def _line(self, text: str) -> None:
-        self.end()
-        say(text)
 
 
 def progress_text(done: "Progress") -> str:
     rate = f", {max(1, round(done.records / done.seconds)):,}/s" if done.seconds and done.records else ""
     read = f"{_count(done.records, 'record')} in {_count(done.frames, 'frame')}{rate}"
     changed = ", ".join(f"{view} {count:,}" for view, count in sorted(done.changes.items()))
-    return f"batch {done.batch}: {read}; changes: {changed or 'none'}; lag: {_count(done.lag, 'frame')}"
+    letters = f"; dead letters: {done.letters:,}" if done.letters else ""
+    return f"batch {done.batch}: {read}; changes: {changed or 'none'}{letters}; lag: {_count(done.lag, 'frame')}"
 
 
 def _count(number: int, what: str) -> str:
@@ -122,8 +151,8 @@ def _count(number: int, what: str) -> str:
 
 
 @contextmanager
-def _told() -> Iterator[_Teller]:
-    teller = _Teller()
+def _told(started: Callable[[], None]) -> Iterator[_Teller]:
+    teller = _Teller(started)
     try:
         yield teller
     finally:

@@ -43,9 +43,9 @@ def add_column(
     *,
     log: LogPath = None,
 ) -> None:
-    """Add a column to a topic; in the records that are there it is NULL.
+    """Add a column to a topic.
 
-    Several columns are separated by commas.
+    In the records that are there it is NULL. Several columns are separated by commas.
     """
     with opened(log) as target:
         added = parse_schema(column)
@@ -65,13 +65,19 @@ def topics(log: LogPath = None) -> None:
 
 
 def describe(topic: TopicName, log: LogPath = None) -> None:
-    """Show a topic: its columns, its partitions, and what recovery had to set aside."""
+    """Show a topic: its columns and partitions.
+
+    And what recovery had to set aside, if it had to.
+    """
     with opened(log) as source, answer() as out:
         out.writelines(f"{line}\n" for line in _description(source, topic))
 
 
 def check(log: LogPath = None) -> None:
-    """Read the whole log and say what is damaged; exit 1 if anything is."""
+    """Read the whole log and say what is damaged.
+
+    The exit code is 1 if anything is.
+    """
     with opened(log) as source, answer() as out:
         damaged = False
         for line, bad in _inspected(source):

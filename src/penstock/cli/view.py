@@ -1,35 +1,24 @@
 """`penstock view`: the answer of a view, now or as it moves. Read from the store or the log, without Spark."""
 
-import csv
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from enum import StrEnum
-from io import StringIO
 from pathlib import Path
 from typing import Annotated, Any, TextIO
 
 import typer
-from rich.cells import cell_len
 
 from penstock.app import Place, place_of
-from penstock.cli.console import answer, say
-from penstock.cli.output import Fields, fields_of, json_line, table_lines, write_csv
-from penstock.cli.read import TABLE_ROWS, _print_lines, _reader_gone
-from penstock.cli.text import csv_text
+from penstock.cli.console import answer, print_lines, say
+from penstock.cli.following import follow_changes, topic_of
+from penstock.cli.options import ViewFormat
+from penstock.cli.output import fields_of, json_line, table_lines, write_csv
+from penstock.cli.read import TABLE_ROWS
 from penstock.cli.working import LogOption, PipelineOption
 from penstock.errors import CommandError, ViewError
-from penstock.log import Log, Topic
+from penstock.log import Log
 from penstock.model import Pipeline, load_pipeline
 from penstock.schema import Schema
-from penstock.views import ViewReader, changes
-
-SIGNS = {1: "+", -1: "-"}
-
-
-class Format(StrEnum):
-    TABLE = "table"
-    JSON = "json"
-    CSV = "csv"
+from penstock.views import ViewReader, current
 
 
 def view(  # noqa: PLR0913 (the options of a command)
@@ -44,121 +33,108 @@ def view(  # noqa: PLR0913 (the options of a command)
         typer.Option(metavar="COLUMN", help='Order by a column, or "column desc"; repeat it for more.'),
     ] = None,
     limit: Annotated[int | None, typer.Option(help="At most so many rows.", min=0, show_default=False)] = None,
-    form: Annotated[Format, typer.Option("--format")] = Format.TABLE,
+    form: Annotated[ViewFormat, typer.Option("--format")] = ViewFormat.TABLE,
     follow: Annotated[bool, typer.Option("--follow", help="Then its changes as they come, until Ctrl-C.")] = False,
     log: LogOption = None,
 ) -> None:
     """Print the rows of a view, as they are now.
 
     With --follow first all rows, then every change as it comes: + a row came, - a row left. In JSON and CSV the
-    sign is the column _change, 1 or -1. A table shows 100 rows unless --limit says otherwise.
+    sign is the column _change, 1 or -1. A table shows 100 rows unless --limit says otherwise, by the view's key
+    unless --order does.
     """
-    place = place_of(pipeline)
-    with suppress(KeyboardInterrupt), answer() as out:
+    place = _place(pipeline, name)
+    with suppress(KeyboardInterrupt), place.hinted(), answer() as out:
         if follow:
             if where or order or limit is not None:
                 raise CommandError("--follow shows all rows", hint="Leave --where, --order and --limit away.")
             _follow(place, name, log, form, out)
             return
-        most = TABLE_ROWS if form == Format.TABLE and limit is None else limit
+        most = TABLE_ROWS if form == ViewFormat.TABLE and limit is None else limit
         with _reader(place, name, log) as reader:
-            found = reader.rows(name, where=where, order=order or (), limit=most)
+            chosen = order or (_key(reader, name) if form == ViewFormat.TABLE else ())
+            found = reader.rows(name, where=where, order=chosen, limit=most)
         _write(found.view.schema, iter(found), form, out)
         if found.next is not None and limit is None:
             say(f"The first {most} rows; --limit shows more.")
 
 
+def _place(pipeline: Path, view: str) -> Place:
+    """Where the pipeline lies; one that never ran has no views, and its files are not looked at."""
+    place = place_of(pipeline)
+    if not place.home.is_dir():
+        raise ViewError(
+            f'no pipeline has run in "{place.folder}"',
+            hint=f"Go to a pipeline's folder, or name it: penstock view {view} --pipeline DIR",
+        )
+    return place
+
+
 @contextmanager
 def _reader(place: Place, name: str, log: Path | None) -> Iterator[ViewReader]:
     """From the store, or folded from the view's topic where it is kept only there."""
-    with ViewReader(place.store) as reader:
-        if any(each.name.lower() == name.lower() for each in reader.views()):
-            yield reader
-            return
+    if place.store.exists():
+        with ViewReader(place.store) as reader:
+            if any(each.name.lower() == name.lower() for each in reader.views()):
+                yield reader
+                return
     pipeline = load_pipeline(place.path)
-    _check_kept(pipeline, name)
-    with (
-        Log.open(place.log(pipeline, log), create=False) as source,
-        ViewReader.of_topic(source, pipeline.name, name) as reader,
-    ):
+    with _source(place, pipeline, name, log) as source, ViewReader.of_topic(source, pipeline.name, name) as reader:
         yield reader
 
 
-def _check_kept(pipeline: Pipeline, name: str) -> None:
-    """The view is declared, and its changes are kept."""
+@contextmanager
+def _source(place: Place, pipeline: Pipeline, name: str, log: Path | None) -> Iterator[Log]:
+    """The log that holds the view's changes, or why it does not."""
     if pipeline.view(name).options.store == "none":
         raise ViewError(
             f'view "{name}" is not kept', detail="It has store = 'none'.", hint="Leave the option away to keep it."
         )
+    path = place.log(pipeline, log)
+    if log is None and not path.exists():
+        raise _not_run(place, pipeline)
+    with Log.open(path, create=False) as source:
+        lineage = current(source, pipeline.name)
+        if lineage is None:
+            raise _not_run(place, pipeline)
+        if all(each.name.lower() != name.lower() for each in lineage.views):
+            raise ViewError(
+                f'view "{name}" has not been computed yet',
+                detail=f"The views of the last run are {', '.join(each.name for each in lineage.views)}.",
+                hint="To compute all views anew from the log: penstock reset PIPELINE",
+            )
+        yield source
 
 
-def _topic(schema: Schema) -> Topic:
-    """The view's columns as the ways of printing know them."""
-    return Topic("view", (schema,))
+def _not_run(place: Place, pipeline: Pipeline) -> ViewError:
+    return ViewError(f'pipeline "{pipeline.name}" has not run yet', hint=f"Run it first: penstock run {place} --once")
 
 
-def _write(schema: Schema, rows: Iterator[dict[str, Any]], form: Format, out: TextIO) -> None:
-    topic = _topic(schema)
+def _key(reader: ViewReader, name: str) -> Sequence[str]:
+    return next(each.key for each in reader.views() if each.name.lower() == name.lower())
+
+
+def _write(schema: Schema, rows: Iterator[dict[str, Any]], form: ViewFormat, out: TextIO) -> None:
+    topic = topic_of(schema)
     fields = map(fields_of(topic, schema.names), rows)
     match form:
-        case Format.JSON:
+        case ViewFormat.JSON:
             out.writelines(map(json_line, fields))
-        case Format.CSV:
+        case ViewFormat.CSV:
             write_csv(fields, schema.names, out)
-        case Format.TABLE:
-            _print_lines(table_lines(list(fields), topic, schema.names), out)
+        case ViewFormat.TABLE:
+            print_lines(table_lines(list(fields), topic, schema.names), out)
 
 
-def _follow(place: Place, name: str, log: Path | None, form: Format, out: TextIO) -> None:
+def _follow(place: Place, name: str, log: Path | None, form: ViewFormat, out: TextIO) -> None:
     pipeline = load_pipeline(place.path)
-    _check_kept(pipeline, name)
-    with Log.open(place.log(pipeline, log), create=False) as source:
+    with _source(place, pipeline, name, log) as source:
         with _reader(place, name, log) as reader:
-            now = reader.rows(name)
-        writer = _writer(now.view.schema, form, out)
-        for row in now:
-            writer(1, row)
-        out.flush()
-        for change in changes(source, pipeline.name, name, now.position.frame + 1, stop=_reader_gone(out)):
-            writer(change.weight, change.row)
-            out.flush()
-
-
-def _writer(schema: Schema, form: Format, out: TextIO) -> Callable[[int, dict[str, Any]], None]:
-    """The function that prints a change."""
-    fields = fields_of(_topic(schema), schema.names)
-    lines: dict[Format, Callable[[int, Fields], str]]
-    lines = {Format.JSON: _json, Format.CSV: _csv, Format.TABLE: _Aligned()}
-    line = lines[form]
-    if form == Format.CSV:
-        write_csv([], ("_change", *schema.names), out)
-    if form == Format.TABLE:
-        out.write(line(0, {name: name for name in schema.names}))
-
-    def write(weight: int, row: dict[str, Any]) -> None:
-        out.write(line(weight, fields(row)))
-
-    return write
-
-
-def _json(weight: int, row: Fields) -> str:
-    return json_line({"_change": weight, **row})
-
-
-def _csv(weight: int, row: Fields) -> str:
-    line = StringIO()
-    csv.writer(line, lineterminator="\n").writerow([weight, *(csv_text(value) for value in row.values())])
-    return line.getvalue()
-
-
-class _Aligned:
-    """Cells under each other, as wide as the widest so far."""
-
-    def __init__(self) -> None:
-        self._widths: list[int] = []
-
-    def __call__(self, weight: int, row: Fields) -> str:
-        cells = [csv_text(value) for value in row.values()]
-        self._widths = [max(cell_len(c), w) for c, w in zip(cells, self._widths or [0] * len(cells), strict=True)]
-        padded = [cell + " " * (width - cell_len(cell)) for cell, width in zip(cells, self._widths, strict=True)]
-        return f"{SIGNS.get(weight, ' ')}  {'  '.join(padded)}".rstrip() + "\n"
+            now = reader.rows(name, order=_key(reader, name))
+        if now.position.log != source.identity:
+            raise ViewError(
+                f'the store is not one of pipeline "{pipeline.name}" in this log',
+                detail=f"It was filled from log {now.position.log}; {source.folder} is {source.identity}.",
+                hint="Look at --log and PENSTOCK_LOG: they name another log than the last run had.",
+            )
+        follow_changes(now, source, pipeline.name, form=form, out=out)

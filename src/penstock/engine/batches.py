@@ -5,8 +5,8 @@ batch has read. A batch that Spark runs again finds its frame there and changes 
 epoch that this run has raised: a run that was overtaken by a newer one ends with its next batch.
 """
 
-import json
-from collections.abc import Callable, Mapping
+import shutil
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -16,15 +16,21 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from penstock.engine.catalyst import Handle
+from penstock.engine.checkpoint import places
 from penstock.engine.lineage import Lineage
+from penstock.engine.sinks import Collected, Sinks
+from penstock.engine.staged import remove_unused, staged_path
+from penstock.engine.stages import OnStage, Stage, nobody
 from penstock.errors import EngineError
-from penstock.log import Epoch, Log
+from penstock.log import Appended, Epoch, Log
+from penstock.log.draft import MOST_RECORDS
 
 
 @dataclass(frozen=True)
 class Committed:
-    """One batch: the frames it read (`start` up to `end`), and how many changes each view got."""
+    """One batch: the frames it read (`start` up to `end`), how many changes each view got, and how many dead letters
+    there were.
+    """
 
     batch: int
     start: int
@@ -32,25 +38,29 @@ class Committed:
     changes: Mapping[str, int]
     took: timedelta
     repeated: bool
+    letters: int = 0
 
 
 class Batches:
-    def __init__(
-        self, log: Log, lineage: Lineage, epoch: Epoch, collect: "Callable[[Handle, str], Mapping[str, int]]"
-    ) -> None:
+    def __init__(self, log: Log, lineage: Lineage, epoch: Epoch, sinks: Sinks, on_stage: OnStage = nobody) -> None:
         self._log = log
         self._lineage = lineage
         self._epoch = epoch
-        self._collect = collect
+        self._sinks = sinks
+        self._on_stage = on_stage
         self._folder = lineage.folder / "changes"
-        self._folder.mkdir(exist_ok=True)
+        shutil.rmtree(self._folder, ignore_errors=True)
+        self._folder.mkdir()
+        remove_unused(log, lineage)
 
     def commit(self, frame: DataFrame, batch: int) -> Committed:
         """Computes the batch and appends its frame."""
         begun = perf_counter()
         start, end = places(self._lineage.checkpoint, batch)
-        counts = self._collect(frame._jdf, str(self._folder))
-        rows = {self._lineage.topic(view): _table(self._folder / f"{view}.arrow") for view in counts}
+        self._on_stage(Stage.PLANNED, batch)
+        found = self._sinks.collected(frame._jdf, self._folder, staged_path(self._log, self._lineage, batch))
+        check_size(batch, found)
+        self._on_stage(Stage.STATE_COMMITTED, batch)
         note = {
             "pipeline": self._lineage.pipeline,
             "lineage": self._lineage.number,
@@ -58,12 +68,22 @@ class Batches:
             "from": start,
             "until": end,
         }
-        done = self._log.append_all(
-            rows, producer=self._lineage.producer, sequence=batch, expect=[self._epoch], note=note
-        )
+        done = self._append(found, batch, note)
         if done.repeated:
             self._check_same(batch, note)
-        return Committed(batch, start, end, dict(counts), timedelta(seconds=perf_counter() - begun), done.repeated)
+        self._on_stage(Stage.FRAMED, batch)
+        took = timedelta(seconds=perf_counter() - begun)
+        return Committed(batch, start, end, found.changes, took, done.repeated, found.letters)
+
+    def _append(self, found: Collected, batch: int, note: Mapping[str, Any]) -> Appended:
+        how: dict[str, Any] = {"producer": self._lineage.producer, "sequence": batch, "note": note}
+        how |= {"expect": [self._epoch], "far_times": True}  # an answer is kept as it is
+        if not found.staged:
+            return self._log.append_all({topic: _table(*paths) for topic, paths in found.files.items()}, **how)
+        try:
+            return self._log.append_files({(topic, 0): paths for topic, paths in found.files.items()}, **how)
+        finally:
+            remove_unused(self._log, self._lineage)
 
     def _check_same(self, batch: int, note: Mapping[str, Any]) -> None:
         header = self._log.find(self._lineage.producer, batch)
@@ -73,25 +93,21 @@ class Batches:
             raise EngineError(
                 f'batch {batch} of pipeline "{self._lineage.pipeline}" is in the log already, with other frames',
                 detail=f"It read frames {before[0]} to {before[1] - 1}; now it has read {after[0]} to {after[1] - 1}.",
-                hint=f"The checkpoint is not the one that wrote it: penstock reset {self._lineage.pipeline}",
+                hint="The checkpoint is not the one that wrote it: penstock reset PIPELINE",
             )
+
+
+def check_size(batch: int, found: Collected) -> None:
+    """Refuses what no frame can hold."""
+    rows = found.letters + sum(found.changes.values())
+    if rows > MOST_RECORDS:
+        raise EngineError(
+            f"batch {batch} changes {rows:,} rows, and a frame holds at most {MOST_RECORDS:,}",
+            detail="All views are as before this batch.",
+            hint="Make batches smaller, SET max_records_per_batch = ...; then: penstock reset PIPELINE",
+        )
 
 
 def _table(path: Path) -> pa.Table:
     with pa.memory_map(str(path)) as source:
         return pa.ipc.open_file(source).read_all()
-
-
-def places(checkpoint: Path, batch: int) -> tuple[int, int]:
-    """The frames that a batch reads, from its offsets in the checkpoint and those of the batch before."""
-    end = _frame(checkpoint / "offsets" / str(batch))
-    return (_frame(checkpoint / "offsets" / str(batch - 1)) if batch else 0), end
-
-
-def _frame(path: Path) -> int:
-    """All sources of a query stand at the same frame."""
-    version, _, *sources = path.read_text().splitlines()
-    frames = {json.loads(source)["frame"] for source in sources if source.startswith("{")}
-    if version != "v1" or len(frames) != 1:
-        raise EngineError("the sources of the query do not stand at the same place", detail=f"In {path}: {sources}.")
-    return int(frames.pop())

@@ -16,15 +16,19 @@ from penstock.errors import EngineError, Spot
 CHANGING = re.compile(r"(.*?)(?: \(line (\d+), column (\d+)\))?", re.DOTALL)
 SEED = re.compile(r"(?<=[a-z])\(-?\d+\)$")
 """Spark gives a seed to what the user wrote without one."""
-NUMBER = re.compile(r"(?<=\w)#\d+L?")
-"""What Catalyst puts behind the name of a column."""
 NAMED = {
     "Window": "a window function",
     "Expand": "several DISTINCT aggregates, or GROUPING SETS",
     "GlobalLimit": "LIMIT",
     "Generate": "a function that makes several rows of one",
     "OneRowRelation": "no relation",
+    "LocalRelation": "VALUES",
+    "Range": "range()",
+    "Sample": "TABLESAMPLE",
+    "UnionLoop": "a recursive query",
 }
+WRITTEN = {"Join": "ON {}", "Window": "{}", "Generate": "{}", "GlobalLimit": "LIMIT {}"}
+"""How the first expression of a node is written in a query."""
 Handle = Any
 """An object of the JVM, held through py4j."""
 
@@ -114,7 +118,10 @@ class Reader:
                 hint="Use a column instead, such as the hidden _appended_at.",
                 spot=self._place(int(line), int(column)) if line else None,
             )
-        return self.node(execution.optimizedPlan())
+        plan = execution.optimizedPlan()
+        if self._list(plan.subqueriesAll()):
+            raise EngineError(f'view "{self._view}" uses a query inside an expression, which is not supported yet')
+        return self.node(plan)
 
     def node(self, plan: Handle) -> Node:
         kind = self._door.kind(plan)
@@ -170,10 +177,15 @@ class Reader:
     def _refusal(self, plan: Handle, construct: str, *, hint: str = "") -> EngineError:
         return EngineError(
             f'view "{self._view}" uses {NAMED.get(construct, construct)}, which is not supported yet',
-            detail=f"In: {NUMBER.sub('', self._door.described(plan))}",
+            detail=self._written(plan),
             hint=hint,
             spot=self._spot(plan),
         )
+
+    def _written(self, plan: Handle) -> str:
+        """What the user wrote to get the node, nearly."""
+        kind, expressions = self._door.kind(plan), self._list(plan.expressions())
+        return f"It is: {WRITTEN[kind].format(expressions[0].sql())}" if kind in WRITTEN and expressions else ""
 
     def _spot(self, plan: Handle) -> Spot | None:
         """Where the node was written, if Catalyst still knows."""

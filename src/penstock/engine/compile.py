@@ -13,7 +13,9 @@ from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import DataFrame, SparkSession
 
 from penstock.engine.catalyst import Handle, Reader
+from penstock.engine.columns import can_be_key, declared_key
 from penstock.engine.graph import Graph
+from penstock.engine.wording import plain_text
 from penstock.errors import EngineError, Spot
 from penstock.model import Function, Pipeline, Sql, View, spot_in
 
@@ -37,7 +39,8 @@ class Compiled:
         """The names of the view's key columns; none where it is a bag of rows."""
         _, flow = self.graph.views[view]
         names = {self.graph.door.identity(column): column.name() for column in flow.out}
-        return tuple(names[number] for number in flow.key or ())
+        key = tuple(names[number] for number in flow.key or ())
+        return key if can_be_key(self.schemas[view], key) else ()
 
 
 def door_of(spark: SparkSession) -> Handle:
@@ -92,7 +95,8 @@ class _Compiler:
             return spot_in(query, line, column) if isinstance(query, Sql) else view.spot
 
         try:
-            self._result.graph.add(view.name, Reader(self._door, view.name, place).read(frame))
+            key = declared_key(view, frame._jdf.schema())
+            self._result.graph.add(view.name, Reader(self._door, view.name, place).read(frame), key)
         except EngineError as error:
             error.spot = error.spot or view.spot
             raise
@@ -143,10 +147,8 @@ def _missing(error: AnalysisException) -> str:
 
 def refusal(view: View, error: AnalysisException) -> EngineError:
     """Spark's complaint about a view's query, with its place in the file."""
-    text = str(error).split("\n\nJVM stacktrace")[0].strip()
-    first, _, rest = text.partition("\n")
     kind = "cannot be parsed" if isinstance(error, ParseException) else "is not valid"
-    return EngineError(f'view "{view.name}" {kind}', detail=first.strip() or rest.strip(), spot=_spot(view, error))
+    return EngineError(f'view "{view.name}" {kind}', detail=plain_text(str(error)), spot=_spot(view, error))
 
 
 def unsupported(view: View, error: Py4JJavaError) -> EngineError | None:

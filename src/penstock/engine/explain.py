@@ -124,6 +124,8 @@ class _Drawing:
                 return "the whole row"
             case "join":
                 return self._texts(self._into[operator.id][0].key)
+            case "unique":
+                return _names(operator.key)
             case _:
                 return self._groups(operator) or "nothing: one row"
 
@@ -138,6 +140,8 @@ class _Drawing:
                 return f"table {operator.title}"
             case "join":
                 return self._joins(operator)
+            case "unique":
+                return f"declared key of {operator.title}: one row for each {_names(operator.key)}"
             case _:
                 by = self._groups(operator)
                 functions = ", ".join(self._functions(operator))
@@ -167,6 +171,9 @@ class _Drawing:
                 return f"the rows of {operator.title}"
             case "join":
                 return "; ".join(dict.fromkeys(self._rows(edge) for edge in self._into[operator.id]))
+            case "unique":
+                endless = any(self._unbounded(edge.source) for edge in self._into[operator.id])
+                return f"the rows of {operator.title}" + (", unbounded" if endless else "")
             case _:
                 groups = self._groups(operator)
                 kept = f"the groups of {groups}" if groups else "one row"
@@ -207,6 +214,10 @@ class _Drawing:
     def _text(self, expression: Handle) -> str:
         """As SQL, without the names of relations, which Catalyst has lost anyway where columns are computed."""
         return PLAIN_NAME.sub(r"\1", QUALIFIER.sub("", self._graph.door.text(expression)))
+
+
+def _names(columns: Sequence[Handle]) -> str:
+    return ", ".join(column.name() for column in columns)
 
 
 def conjuncts(text: str) -> list[str]:

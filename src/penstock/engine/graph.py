@@ -68,6 +68,10 @@ class Flow:
     key: tuple[int, ...] | None
     """The numbers of the output columns that are unique together; None where none are known."""
 
+    def is_unique(self, columns: Sequence[int]) -> bool:
+        """Whether no two rows have the same values in these columns, as far as is known."""
+        return self.key is not None and set(self.key) <= set(columns)
+
     @property
     def out(self) -> tuple[Handle, ...]:
         """The output columns, as far as their names and numbers go."""
@@ -94,14 +98,31 @@ class Graph:
             made.add(item)
         return made
 
-    def add(self, view: str, tree: Node) -> None:
-        """Adds a view; those that it reads have been added before."""
+    def add(self, view: str, tree: Node, key: Sequence[str] = ()) -> None:
+        """Adds a view; those that it reads have been added before. `key` are the columns of a declared key."""
         self._view = view
         flow = self._flow(tree)
+        at = {column.name(): self.door.identity(column) for column in flow.out}
+        declared = tuple(at[name] for name in key)
+        checked = self._unique(flow, declared) if key and not flow.is_unique(declared) else flow
         sink = self._operator("view", view)
-        for branch in flow.branches:
+        for branch in checked.branches:
             self._connect(branch, sink, 0, key=(), value=self._values(branch))
-        self.views[view] = (sink, flow)
+        self.views[view] = (sink, replace(flow, key=declared) if key else flow)
+
+    def _unique(self, flow: Flow, key: Sequence[int]) -> Flow:
+        """The same rows, by way of an operator that sees to it that no two have the same key.
+
+        Views that read this one need not wait for that: a batch in which it is not so comes to nothing as a whole.
+        """
+        operator = self._operator("unique", self._view)
+        operator.row = [Column(e.name(), self.door.identity(e), e.toAttribute()) for e in flow.out]
+        at = [next(i for i, column in enumerate(operator.row) if column.id == number) for number in key]
+        operator.key = tuple(operator.row[i].handle for i in at)
+        for branch in flow.branches:
+            values = self._values(branch)
+            self._connect(branch, operator, 0, key=[self.door.normalized(values[i]) for i in at], value=values)
+        return self._answer(operator, growing=flow.growing, key=tuple(key))
 
     def _operator(self, kind: str, title: str, **parts: Any) -> Operator:
         made = Operator(len(self.operators), kind, title, parts=parts, readers={self._view})

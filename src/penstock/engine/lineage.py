@@ -5,20 +5,15 @@ a checkpoint, a fingerprint of what it computes, change topics of its own. Anoth
 matter, need another lineage. Which one readers see is a frame in the log.
 """
 
-import hashlib
 import json
+import os
 import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from penstock.engine.compile import Compiled
-from penstock.errors import EngineError
-from penstock.log import Log
-from penstock.model import Pipeline, declaration_text
-
-STATE_FORMAT = 1
+from penstock.log import Epoch, Log
 
 
 @dataclass(frozen=True)
@@ -35,6 +30,10 @@ class Lineage:
     def checkpoint(self) -> Path:
         return self.folder / "checkpoint"
 
+    @property
+    def fingerprint(self) -> Path:
+        return self.folder / "fingerprint.json"
+
     def topic(self, view: str) -> str:
         return f"{self.pipeline}.{self.number}.{view}"
 
@@ -49,10 +48,33 @@ def begun(home: Path, log: Log, pipeline: str, fingerprint: Mapping[str, Any]) -
     """A new lineage, numbered after all that there have been in this folder and this log."""
     last = newest(home, pipeline)
     number = 1 + max(last.number if last else 0, current(log, pipeline) or 0)
+    while log.last(f"{pipeline}/{number}") is not None:  # its folder was lost before it became the current one
+        number += 1
     made = Lineage(pipeline, number, home / "lineages" / str(number))
-    made.folder.mkdir(parents=True)
-    (made.folder / "fingerprint.json").write_text(json.dumps(fingerprint, indent=2))
+    _appear(made, fingerprint)
     return made
+
+
+def _appear(lineage: Lineage, fingerprint: Mapping[str, Any]) -> None:
+    """The folder is there with its fingerprint, durably, or not at all."""
+    unfinished = lineage.folder.with_name(f".{lineage.number}.new")
+    shutil.rmtree(unfinished, ignore_errors=True)
+    unfinished.mkdir(parents=True)
+    file = unfinished / lineage.fingerprint.name
+    file.write_text(json.dumps(fingerprint, indent=2))
+    for path in (file, unfinished):
+        _sync(path)
+    unfinished.rename(lineage.folder)
+    for path in (lineage.folder.parent, lineage.folder.parent.parent, lineage.folder.parent.parent.parent):
+        _sync(path)
+
+
+def _sync(path: Path) -> None:
+    file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(file)
+    finally:
+        os.close(file)
 
 
 def current(log: Log, pipeline: str) -> int | None:
@@ -61,10 +83,10 @@ def current(log: Log, pipeline: str) -> int | None:
     return None if header is None else int(header.note["current"])
 
 
-def make_current(log: Log, lineage: Lineage, views: Mapping[str, Mapping[str, Any]]) -> None:
-    """From this frame on readers see this lineage; repeated, nothing happens."""
+def make_current(log: Log, lineage: Lineage, views: Mapping[str, Mapping[str, Any]], epoch: Epoch) -> None:
+    """From this frame on readers see this lineage, unless the epoch is over; repeated, nothing happens."""
     note = {"pipeline": lineage.pipeline, "current": lineage.number, "views": views}
-    log.append_all({}, producer=lineage.pipeline, sequence=lineage.number, note=note)
+    log.append_all({}, producer=lineage.pipeline, sequence=lineage.number, expect=[epoch], note=note)
 
 
 def drop_older(home: Path, lineage: Lineage) -> None:
@@ -72,45 +94,3 @@ def drop_older(home: Path, lineage: Lineage) -> None:
     for path in (home / "lineages").glob("[0-9]*"):
         if int(path.name) < lineage.number:
             shutil.rmtree(path, ignore_errors=True)
-
-
-def fingerprint_of(pipeline: Pipeline, compiled: Compiled, log: Log, settings: Mapping[str, str]) -> dict[str, Any]:
-    """What a checkpoint depends on, part by part, so that a change can be named; the same in every process."""
-    meant = {name: value for name, value in sorted(settings.items()) if name.startswith("spark.sql.")}
-    return {
-        "log": log.identity,
-        "state format": STATE_FORMAT,
-        "declarations": _digest(declaration_text(pipeline, meaning_only=True)),
-        "settings": meant,
-        "views": {name: _digest(plan) for name, plan in sorted(compiled.plans.items())},
-    }
-
-
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
-
-
-def check_unchanged(lineage: Lineage, fingerprint: Mapping[str, Any]) -> None:
-    """Refuses to go on with a checkpoint that was made by something else, and names what."""
-    before: dict[str, Any] = json.loads((lineage.folder / "fingerprint.json").read_text())
-    changed = [name for name in fingerprint if before.get(name) != fingerprint[name]]
-    if not changed:
-        return
-    if "log" in changed:
-        raise EngineError(
-            f'the checkpoint of pipeline "{lineage.pipeline}" belongs to another log',
-            detail=f"It was made with log {before.get('log')}; this one is {fingerprint['log']}.",
-            hint=f"Use the log it was made with, or start anew: penstock reset {lineage.pipeline}",
-        )
-    raise EngineError(
-        f'pipeline "{lineage.pipeline}" is not what it was when its answers were begun',
-        detail=f"What changed: {', '.join(_named(name, before, fingerprint) for name in changed)}.",
-        hint=f"To compute its answers anew from the log: penstock reset {lineage.pipeline}",
-    )
-
-
-def _named(name: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
-    old, new = before.get(name), after[name]
-    if not (isinstance(old, dict) and isinstance(new, dict)):
-        return name
-    return f"{name} ({', '.join(sorted(key for key in {*old, *new} if old.get(key) != new.get(key)))})"

@@ -16,12 +16,21 @@ from penstock.engine.levels import Layout, laid_out
 
 BY_NAME = ("source", "upsert", "bag")
 """Whose rows have the columns that views asked for, found by their names; all others have theirs in order."""
+TABLES = ("upsert", "bag")
+"""Who takes records; all others take rows."""
+RECORD = ("_partition", "_offset")
+"""What a bag knows of a record beside its row."""
 
 
 @dataclass(frozen=True)
 class Tuning:
+    """`collected_bytes`: up to so many bytes of changes are gathered in one process; beyond that, tasks write them to
+    files.
+    """
+
     slots: int = 64
     page_bytes: int = 4096
+    collected_bytes: int = 32 << 20
 
 
 class Query:
@@ -31,13 +40,13 @@ class Query:
         self._spark = spark
         self._graph = graph
         self._door = graph.door
-        self._tuning = tuning
+        self.tuning = tuning
         self._complete_tables()
         self.layout: Layout = laid_out(graph.operators, self._same_key)
 
     def _complete_tables(self) -> None:
         """Tables are fed once it is known which of their columns the views read."""
-        for table in [each for each in self._graph.operators if each.kind in ("upsert", "bag")]:
+        for table in [each for each in self._graph.operators if each.kind in TABLES]:
             source, relation = table.parts["source"], table.parts["relation"]
             wanted = [column.name for column in table.row]
             key = relation.key or relation.schema.names
@@ -47,7 +56,7 @@ class Query:
 
     def _same_key(self, edge: Edge) -> bool:
         source = edge.source
-        if source.kind in ("upsert", "bag"):
+        if source.kind in TABLES:
             by_name = {column.name: column.handle for column in edge.columns}
             key = tuple(by_name.get(name) for name in source.parts["key"])
         else:
@@ -78,7 +87,7 @@ class Query:
         return current
 
     def _source_edges(self, source: Operator) -> list[Edge]:
-        tables = [t for t in self._graph.operators if t.kind in ("upsert", "bag") and t.parts["source"] is source]
+        tables = [t for t in self._graph.operators if t.kind in TABLES and t.parts["source"] is source]
         return source.edges + [Edge(source, table, 0, (), (), (), ()) for table in tables]
 
     def _level_of(self, target: Operator) -> int:
@@ -99,17 +108,17 @@ class Query:
     def _fed(self, stream: DataFrame, edges: Sequence[Edge], ticks: Sequence[int]) -> DataFrame:
         row = list(self._door.list(stream._jdf.queryExecution().analyzed().output()))
         by_name = {attribute.name(): attribute for attribute in row}
-        made = [self._table_edge(e, by_name, row) if not e.columns else self._edge(e, row) for e in edges]
+        made = [self._table_edge(e, by_name, row) if e.target.kind in TABLES else self._edge(e, row) for e in edges]
         plans = [edge.target.parts.get("plan") for edge in edges]
         handles = self._graph.handles
-        fed = self._door.feed(stream._jdf, handles(made), handles(plans), handles(ticks), self._tuning.slots)
+        fed = self._door.feed(stream._jdf, handles(made), handles(plans), handles(ticks), self.tuning.slots)
         return DataFrame(fed, self._spark)
 
     def _table_edge(self, edge: Edge, by_name: dict[str, Handle], row: Sequence[Handle]) -> Handle:
         parts = edge.target.parts
         key = [self._door.normalized(by_name[name]) for name in parts["key"]]
-        value = [by_name[name] for name in parts["names"]] if edge.target.kind == "upsert" else []
-        return self._bound(edge, None, key, value, row)
+        value = parts["names"] if edge.target.kind == "upsert" else RECORD
+        return self._bound(edge, None, key, [by_name[name] for name in value], row)
 
     def _edge(self, edge: Edge, row: Sequence[Handle]) -> Handle:
         """The edge over its source's row; what the reader of a relation does not know of it are placeholders."""
@@ -139,7 +148,10 @@ class Query:
             case "upsert":
                 return self._door.upsert(operator.id, len(parts["key"]), len(parts["names"]), edges)
             case "bag":
-                return self._door.bag(operator.id, len(parts["key"]), edges, -1, -1)
+                schema = self._graph.jvm.org.apache.spark.sql.types.StructType.fromDDL(str(parts["relation"].schema))
+                return self._door.bag(operator.id, operator.title, schema, edges)
+            case "unique":
+                return self._door.unique(operator.id, operator.title, handles(operator.key), len(operator.row), edges)
             case "join":
                 left, right = operator.row[: parts["sides"][0]], operator.row[parts["sides"][0] :]
                 sides = (handles([c.handle for c in left]), handles([c.handle for c in right]))
@@ -161,5 +173,5 @@ class Query:
             for chain in self.layout.chains
             if self.layout.level[chain.id] == level
         ]
-        made = self._door.level(input._jdf, self._graph.handles(chains), self._tuning.slots, self._tuning.page_bytes)
+        made = self._door.level(input._jdf, self._graph.handles(chains), self.tuning.slots, self.tuning.page_bytes)
         return DataFrame(made, self._spark)

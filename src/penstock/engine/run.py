@@ -5,15 +5,12 @@ the log that was read; a batch is in the log once, however often Spark ran it; o
 goes on and the older ends with an error, having changed nothing since.
 """
 
-import fcntl
-import os
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
 from itertools import takewhile
 from pathlib import Path
-from time import monotonic, sleep
+from time import sleep
 from typing import Any
 
 from pyspark.errors import StreamingQueryException
@@ -21,27 +18,21 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from penstock.engine.batches import Batches, Committed
-from penstock.engine.catalyst import Handle
+from penstock.engine.checkpoint import check_fits
 from penstock.engine.compile import Compiled, compiled
-from penstock.engine.lineage import (
-    Lineage,
-    begun,
-    check_unchanged,
-    current,
-    drop_older,
-    fingerprint_of,
-    make_current,
-    newest,
-)
+from penstock.engine.fingerprint import check_unchanged, fingerprint_of
+from penstock.engine.lineage import Lineage, begun, current, drop_older, make_current, newest
+from penstock.engine.locking import hold
 from penstock.engine.query import Query, Tuning
+from penstock.engine.sinks import Sinks
 from penstock.engine.source import stream_topic
-from penstock.engine.topics import ensure_changes, ensure_sources
+from penstock.engine.stages import OnStage, Stage, nobody
+from penstock.engine.topics import ensure_sources
+from penstock.engine.wording import plain_text
 from penstock.errors import ConditionFailed, EngineError, PenstockError
 from penstock.log import Epoch, Log
 from penstock.model import Pipeline, Stream
-from penstock.schema import Schema, parse_schema
 
-LOCK_PATIENCE = timedelta(seconds=30)
 POLL = timedelta(milliseconds=20)
 
 
@@ -62,26 +53,35 @@ class Prepared:
         }
 
 
-def prepared(
-    spark: SparkSession, pipeline: Pipeline, log: Log, home: Path, *, anew: bool = False, plan: Compiled | None = None
+def prepared(  # noqa: PLR0913 (what a test, or a command, knows already)
+    spark: SparkSession,
+    pipeline: Pipeline,
+    log: Log,
+    home: Path,
+    *,
+    anew: bool = False,
+    plan: Compiled | None = None,
+    tuning: Tuning | None = None,
 ) -> Prepared:
     """Plans the pipeline, unless that is done, and chooses its lineage: the newest, unless the pipeline has changed
     (refused) or `anew` asks for another.
     """
     plan = plan or compiled(spark, pipeline)
-    query = Query(spark, plan.graph, Tuning())
+    query = Query(spark, plan.graph, tuning or Tuning())
     ensure_sources(log, pipeline)
     fingerprint = fingerprint_of(pipeline, plan, log, settings_of(spark))
     lineage = newest(home, pipeline.name)
     if lineage is None or anew:
         lineage = begun(home, log, pipeline.name, fingerprint)
     check_unchanged(lineage, fingerprint)
+    check_fits(lineage, log)
     return Prepared(pipeline, plan, query, lineage)
 
 
-def epoch_name(pipeline: Pipeline) -> str:
-    """The counter in the log that the newest run has raised."""
-    return f"pipeline {pipeline.name}"
+def raised_epoch(log: Log, pipeline: Pipeline) -> Epoch:
+    """From now on older runs of the pipeline can append nothing; they see it and leave."""
+    name = f"pipeline {pipeline.name}"
+    return Epoch(name, log.raise_epoch(name))
 
 
 def settings_of(spark: SparkSession) -> dict[str, str]:
@@ -91,10 +91,18 @@ def settings_of(spark: SparkSession) -> dict[str, str]:
 
 
 class Run:
-    """A prepared pipeline with its epoch raised; `start` begins its query."""
+    """A prepared pipeline in its epoch, the one that was raised before the checkpoint was waited for; `start` begins
+    its query.
+    """
 
-    def __init__(
-        self, spark: SparkSession, log: Log, home: Path, ready: Prepared, on_batch: Callable[[Committed], None]
+    def __init__(  # without an epoch, nobody had to wait
+        self,
+        spark: SparkSession,
+        log: Log,
+        home: Path,
+        ready: Prepared,
+        on_batch: Callable[[Committed], None],
+        epoch: Epoch | None = None,
     ) -> None:
         self._spark = spark
         self._log = log
@@ -104,29 +112,30 @@ class Run:
         self._failure: PenstockError | None = None
         self._goal = log.mark().next_frame
         self._current = False
-        self._epoch = Epoch(epoch_name(ready.pipeline), log.raise_epoch(epoch_name(ready.pipeline)))
-        self._ensure_change_topics()
-        if ready.lineage.number == 1 or self._has_caught_up(self._read_before()):
-            self._become_current()
-
-    def _ensure_change_topics(self) -> None:
-        for view in self._ready.pipeline.views:
-            if view.options.store != "none":
-                schema = schema_of(self._ready.compiled.schemas[view.name])
-                ensure_changes(
-                    self._log, self._ready.lineage, view.name, schema, self._ready.compiled.key_of(view.name)
-                )
+        self._epoch = epoch or raised_epoch(log, ready.pipeline)
+        if self._is_over():
+            raise self._overtaken()
+        self._sinks = Sinks(ready.pipeline, ready.compiled, ready.lineage, limit=ready.query.tuning.collected_bytes)
+        self._sinks.ensure_topics(log)
+        read = self._read_before()
+        if ready.lineage.number == 1 or (read is not None and self._has_caught_up(read)):
+            try:
+                self._become_current()
+            except ConditionFailed as error:
+                raise self._overtaken() from error
 
     def _become_current(self) -> None:
         self._current = True
         if current(self._log, self._ready.pipeline.name) != self._ready.lineage.number:
-            make_current(self._log, self._ready.lineage, self._ready.views())
+            make_current(self._log, self._ready.lineage, self._ready.views(), self._epoch)
             drop_older(self._home, self._ready.lineage)
 
-    def _read_before(self) -> int:
-        """How far the batches of earlier runs have read."""
+    def _read_before(self) -> int | None:
+        """How far the batches of earlier runs have read; none has before the first, which says what the views are
+        without any records.
+        """
         last = self._log.last(self._ready.lineage.producer)
-        return 0 if last is None else int(last.note["until"])
+        return None if last is None else int(last.note["until"])
 
     def _has_caught_up(self, end: int) -> bool:
         """Whether nothing for the pipeline lies between `end` and where the log stood when the run began.
@@ -141,34 +150,20 @@ class Run:
             for header in frames
         )
 
-    def start(self, *, once: bool) -> StreamingQuery:
+    def start(self, *, once: bool, on_stage: OnStage = nobody) -> StreamingQuery:
         """Begins the query; with `once` it ends when everything that is in the log now has been read."""
-        door, graph = self._ready.compiled.graph.door, self._ready.compiled.graph
-        specs = graph.handles(
-            [self._spec(door, view.name) for view in self._ready.pipeline.views if view.options.store != "none"]
-        )
-
-        def collect(frame: Handle, folder: str) -> Mapping[str, int]:
-            return dict(door.collect(frame, specs, folder))
-
-        batches = Batches(self._log, self._ready.lineage, self._epoch, collect)
+        hold(self._spark, self._ready.lineage)
+        batches = Batches(self._log, self._ready.lineage, self._epoch, self._sinks, on_stage)
         options = self._ready.pipeline.options
         writer = (
             self._ready.query.streaming(self._sources())
             .writeStream.outputMode("append")
             .queryName(self._ready.pipeline.name)
             .option("checkpointLocation", str(self._ready.lineage.checkpoint))
-            .foreachBatch(lambda frame, batch: self._commit(batches, frame, batch))
+            .foreachBatch(lambda frame, batch: self._commit(batches, frame, batch, on_stage))
         )
         interval = f"{options.trigger_interval // timedelta(milliseconds=1)} milliseconds"
         return (writer.trigger(availableNow=True) if once else writer.trigger(processingTime=interval)).start()
-
-    def _spec(self, door: Handle, view: str) -> Handle:
-        plan = self._ready.compiled
-        sink, flow = plan.graph.views[view]
-        names = [column.name() for column in flow.out]
-        key = [names.index(name) for name in plan.key_of(view)]
-        return door.view(sink.id, view, plan.schemas[view], plan.graph.handles(key))
 
     def _sources(self) -> dict[str, DataFrame]:
         options, found = self._ready.pipeline.options, {}
@@ -187,22 +182,19 @@ class Run:
             )
         return found
 
-    def _commit(self, batches: Batches, frame: DataFrame, batch: int) -> None:
+    def _commit(self, batches: Batches, frame: DataFrame, batch: int, on_stage: OnStage) -> None:
         try:
             done = batches.commit(frame, batch)
-        except ConditionFailed as error:
-            self._failure = EngineError(
-                f'a newer run of pipeline "{self._ready.pipeline.name}" has taken over',
-                detail=error.detail,
-                hint="This run ends; it has changed nothing since.",
-            )
+            if not self._current and self._has_caught_up(done.end):
+                self._become_current()
+        except ConditionFailed:
+            self._failure = self._overtaken()
             raise
         except PenstockError as error:
             self._failure = error
             raise
-        if not self._current and self._has_caught_up(done.end):
-            self._become_current()
         self._on_batch(done)
+        on_stage(Stage.COMMITTING, batch)
 
     def wait(self, query: StreamingQuery, *, stop: Callable[[], bool] = lambda: False) -> None:
         """Until the query ends by itself, or `stop` says so; raises what went wrong in it."""
@@ -219,54 +211,25 @@ class Run:
             raise self._failure
 
     def _leave_if_overtaken(self, query: StreamingQuery) -> None:
-        if self._log.epoch(self._epoch.name) != self._epoch.value and self._failure is None:
-            self._failure = EngineError(
-                f'a newer run of pipeline "{self._ready.pipeline.name}" has taken over',
-                hint="This run ends; it has changed nothing since.",
-            )
+        if self._is_over() and self._failure is None:
+            self._failure = self._overtaken()
             query.stop()
+
+    def _is_over(self) -> bool:
+        return self._log.epoch(self._epoch.name) != self._epoch.value
+
+    def _overtaken(self) -> EngineError:
+        newest = self._log.epoch(self._epoch.name)
+        return EngineError(
+            f'a newer run of pipeline "{self._ready.pipeline.name}" has taken over',
+            detail=f"This run has epoch {self._epoch.value}, the newest is {newest}.",
+            hint="This run ends; it has changed nothing since.",
+        )
 
 
 def failed(pipeline: Pipeline, error: StreamingQueryException) -> EngineError:
-    text = str(error).split("JVM stacktrace")[0].strip()
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
     return EngineError(
         f'pipeline "{pipeline.name}" stopped',
-        detail=lines[0] if lines else "",
+        detail=plain_text(str(error)),
         hint="Its views are as they were after the last batch; --debug shows all that Spark says.",
-    )
-
-
-def schema_of(struct: Handle) -> Schema:
-    """A view's columns, all nullable, as the log declares them."""
-    fields = [f"`{f.name().replace('`', '``')}` {f.dataType().sql()}" for f in struct.fields()]
-    return parse_schema(", ".join(fields))
-
-
-@contextmanager
-def locked(home: Path, pipeline: str) -> Iterator[None]:
-    """Only one process works on the checkpoints of a pipeline; a newer one waits a while for the older to leave."""
-    home.mkdir(parents=True, exist_ok=True)
-    with open(home / "lock", "a+") as file:
-        waited_until = monotonic() + LOCK_PATIENCE.total_seconds()
-        while True:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except BlockingIOError:
-                if monotonic() > waited_until:
-                    raise _held(file.name, pipeline) from None
-                sleep(POLL.total_seconds())
-        file.truncate(0)
-        file.write(str(os.getpid()))
-        file.flush()
-        yield
-
-
-def _held(path: str, pipeline: str) -> EngineError:
-    holder = Path(path).read_text().strip()
-    return EngineError(
-        f'pipeline "{pipeline}" is held by another process',
-        detail=f"Process {holder} has not left within {LOCK_PATIENCE.seconds} seconds.",
-        hint="Stop it, then try again.",
     )

@@ -23,10 +23,12 @@ from threading import Thread
 from typing import Any, Final
 
 from py4j.protocol import Py4JError
-from pyspark import SparkContext
+from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from penstock.engine.calls import quickened
+from penstock.engine.gateway import launched
 from penstock.engine.java import find_java
 from penstock.errors import EngineError
 
@@ -41,6 +43,8 @@ _DEFAULTS: Final[Mapping[str, str]] = {
     "spark.ui.showConsoleProgress": "false",
     "spark.driver.memory": "2g",
     "spark.sql.session.timeZone": "UTC",
+    # Every operator of every view has code of its own; what falls out of Spark's cache is compiled again in each batch.
+    "spark.sql.codegen.cache.maxEntries": "5000",
     # A cast that fails gives NULL; with ANSI it would stop a pipeline at the same record for ever.
     "spark.sql.ansi.enabled": "false",
     f"{_STATE}.providerClass": f"{_STATE_PACKAGE}.RocksDBStateStoreProvider",
@@ -49,7 +53,11 @@ _DEFAULTS: Final[Mapping[str, str]] = {
     f"{_STATE}.rocksdb.boundedMemoryUsage": "true",
 }
 # Where the user's value is added to ours instead of replacing it, and what stands between the two.
-_ADDED: Final[Mapping[str, str]] = {"spark.jars": ",", "spark.driver.extraJavaOptions": " "}
+_ADDED: Final[Mapping[str, str]] = {
+    "spark.jars": ",",
+    "spark.driver.extraJavaOptions": " ",
+    "spark.driver.extraClassPath": os.pathsep,
+}
 
 
 @contextmanager
@@ -79,6 +87,7 @@ def start(
     os.environ["PYSPARK_PYTHON"] = sys.executable
     others = _children()
     try:
+        SparkContext._ensure_initialized(gateway=quickened(launched(SparkConf().setAll(list(chosen.items())))))
         return SparkSession.builder.config(map=dict(chosen)).getOrCreate()
     except KeyboardInterrupt:
         # PySpark forgets a Java process that is still starting, and that one never ends by itself.
@@ -91,7 +100,8 @@ def start(
         raise EngineError(
             "Spark did not start",
             detail=_first_line(error),
-            hint="What its Java process printed is above; log_level='info' makes it say more.",
+            hint="What its Java process printed is above; with spark.driver.extraJavaOptions set to "
+            "-Dpenstock.log.level=info it says more.",
         ) from error
 
 
@@ -135,9 +145,14 @@ def settings(name: str, *, master: str, cores: int, conf: Mapping[str, str], log
     if master.startswith("local"):
         # No name look-up, no open port: machines with odd host names start as quickly as others.
         ours |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
-        # Checkpoints are on this machine's disk: no child processes, and synced.
+        # Checkpoints are on this machine's disk: no child processes, and synced. Spark uses its file system before it
+        # has loaded any jar of ours, so that the kernel has to be where Java itself finds it.
+        ours["spark.driver.extraClassPath"] = str(KERNEL)
+        ours["spark.hadoop.fs.file.impl"] = "penstock.kernel.engine.LocalFiles"
         ours["spark.sql.streaming.checkpointFileManagerClass"] = "penstock.kernel.engine.CheckpointFiles"
-    added = {key: f"{ours[key]}{between}{conf[key]}" for key, between in _ADDED.items() if key in conf}
+    added = {
+        key: between.join(filter(None, (ours.get(key), conf[key]))) for key, between in _ADDED.items() if key in conf
+    }
     return {**ours, **conf, **added}
 
 

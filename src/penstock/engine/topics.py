@@ -1,10 +1,8 @@
-"""Topics of a pipeline: those that it reads, made if they are missing, and those that its changes go to."""
+"""Topics that a pipeline reads: made if they are missing, else held against the declarations."""
 
-from penstock.engine.lineage import Lineage
 from penstock.errors import EngineError
 from penstock.log import Log
 from penstock.model import Pipeline, Stream, Table
-from penstock.schema import Schema
 
 
 def ensure_sources(log: Log, pipeline: Pipeline) -> None:
@@ -28,20 +26,25 @@ def _check(log: Log, relation: Stream | Table) -> None:
     columns = {column.name: column.type for column in topic.schema.columns}
     for column in relation.schema.columns:
         if columns.get(column.name) != column.type:
-            raise EngineError(
-                f'topic "{topic.name}" does not fit the declaration of "{relation.name}"',
-                detail=f"The topic has ({topic.schema}); declared is ({relation.schema}).",
-                hint=f'Look at column "{column.name}".',
-                spot=relation.spot,
-            )
-    if relation.event_time != topic.event_time and relation.event_time is not None:
-        raise EngineError(
-            f'topic "{topic.name}" does not fit the declaration of "{relation.name}"',
-            detail=f"The topic's event time is {topic.event_time}; declared is {relation.event_time}.",
-            spot=relation.spot,
+            detail = f"The topic has ({topic.schema}); declared is ({relation.schema})."
+            raise _misfit(relation, detail, hint=f'Look at column "{column.name}".')
+    if isinstance(relation, Table) and topic.key and not (relation.key and set(relation.key) <= set(topic.key)):
+        # A deletion in the topic holds the topic's key only: it would not say which row of the table leaves.
+        raise _misfit(relation, f"The topic's key is {_listed(topic.key)}; declared is {_listed(relation.key)}.")
+    if relation.event_time is not None and relation.event_time != topic.event_time:
+        raise _misfit(
+            relation, f"The topic's event time is {topic.event_time or 'none'}; declared is {relation.event_time}."
         )
 
 
-def ensure_changes(log: Log, lineage: Lineage, view: str, schema: Schema, key: tuple[str, ...]) -> str:
-    """The view's change topic."""
-    return log.create_topic(lineage.topic(view), schema, key=key).name
+def _listed(names: tuple[str, ...]) -> str:
+    return ", ".join(names) or "none"
+
+
+def _misfit(relation: Stream | Table, detail: str, *, hint: str = "") -> EngineError:
+    return EngineError(
+        f'topic "{relation.topic}" does not fit the declaration of "{relation.name}"',
+        detail=detail,
+        hint=hint,
+        spot=relation.spot,
+    )

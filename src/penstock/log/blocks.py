@@ -132,5 +132,5 @@ def damaged(topic: str, partition: int, start: int, end: int, *, why: str) -> Da
     return DamagedLog(
         f'topic "{topic}", partition {partition}, offsets {start} to {end - 1} are damaged',
         detail=f"In {why}.",
-        hint="Restore the file from a copy, or read around it (skip_damage).",
+        hint="Restore the file from a copy. Python programs can read around it: skip_damage=True",
     )

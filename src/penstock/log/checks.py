@@ -1,9 +1,10 @@
 """Checks: what records must hold whatever they were made from: rows, Arrow tables, staged files.
 
 NOT NULL columns and fields have values, and times lie in the years 1 to 9999: others could not be read back as
-Python values.
+Python values. Who must keep what was computed, whatever it is, does without the second: `far_times`.
 """
 
+from collections.abc import Mapping
 from datetime import UTC, date, datetime
 from functools import lru_cache
 from typing import assert_never
@@ -17,7 +18,8 @@ from penstock.schema import Array, Column, Decimal, Map, Scalar, Struct, Type, a
 
 REFUSED = "The whole append was refused; nothing was written."
 FIRST, LAST = datetime(1, 1, 1, tzinfo=UTC), datetime(9999, 12, 31, 23, 59, 59, 999999, tzinfo=UTC)
-BOUNDS: dict[str, tuple[pa.Scalar, pa.Scalar]] = {
+Bounds = Mapping[str, tuple[pa.Scalar, pa.Scalar]]
+BOUNDS: Bounds = {
     name: (pa.scalar(first, arrow_type(Scalar(name))), pa.scalar(last, arrow_type(Scalar(name))))
     for name, first, last in (
         ("DATE", date.min, date.max),
@@ -27,14 +29,15 @@ BOUNDS: dict[str, tuple[pa.Scalar, pa.Scalar]] = {
 }
 
 
-def check(topic: Topic, batch: pa.RecordBatch) -> None:
+def check(topic: Topic, batch: pa.RecordBatch, *, far_times: bool = False) -> None:
     """Raises for the first column that holds what it must not."""
     _check_nulls(topic, batch)
+    bounds = {} if far_times else BOUNDS
     for column in topic.schema.columns:
-        _check_inside(topic, column.name, column.type, batch.column(column.name))
+        _check_inside(topic, column.name, column.type, batch.column(column.name), bounds)
     if "_replaces" in batch.schema.names:
         row = Struct(tuple(Column(column.name, column.type) for column in topic.schema.columns))
-        _check_inside(topic, "_replaces", row, batch.column("_replaces"))
+        _check_inside(topic, "_replaces", row, batch.column("_replaces"), bounds)
 
 
 def _check_nulls(topic: Topic, batch: pa.RecordBatch) -> None:
@@ -55,16 +58,16 @@ def _check_nulls(topic: Topic, batch: pa.RecordBatch) -> None:
             )
 
 
-def _check_inside(topic: Topic, name: str, type_: Type, array: pa.Array) -> None:
-    if not _trouble(type_, array):
+def _check_inside(topic: Topic, name: str, type_: Type, array: pa.Array, bounds: Bounds) -> None:
+    if not _trouble(type_, array, bounds):
         return
     first, after = 0, len(array)
     while after - first > 1:  # the first record in trouble is among these
         middle = (first + after) // 2
-        first, after = (first, middle) if _trouble(type_, array[first:middle]) else (middle, after)
+        first, after = (first, middle) if _trouble(type_, array[first:middle], bounds) else (middle, after)
     raise SchemaError(
         f'field "{name}" of record {first} does not fit topic "{topic.name}"',
-        detail=f"{_trouble(type_, array[first:after])}; the column is {type_text(type_)}.",
+        detail=f"{_trouble(type_, array[first:after], bounds)}; the column is {type_text(type_)}.",
         hint=REFUSED,
     )
 
@@ -87,31 +90,32 @@ def _is_bounded(type_: Type) -> bool:
             assert_never(type_)
 
 
-def _trouble(type_: Type, array: pa.Array) -> str:
+def _trouble(type_: Type, array: pa.Array, bounds: Bounds) -> str:
     """What is wrong with the array's values; empty if nothing is."""
     if not _is_bounded(type_):
         return ""
     match type_:
-        case Scalar(name):
-            first, last = BOUNDS[name]
+        case Scalar(name) if name in bounds:
+            first, last = bounds[name]
             outside = pc.any(pc.or_(pc.less(array, first), pc.greater(array, last))).as_py()
             return "It lies outside the years 1 to 9999" if outside else ""
         case Array(element):
-            return _trouble(element, array.flatten())
+            return _trouble(element, array.flatten(), bounds)
         case Map(key, value):
             present = array.drop_null()
             inside = slice(present.offsets[0].as_py(), present.offsets[-1].as_py())
-            return _trouble(key, present.keys[inside]) or _trouble(value, present.items[inside])
+            return _trouble(key, present.keys[inside], bounds) or _trouble(value, present.items[inside], bounds)
         case Struct(fields):
             present = array.drop_null()
-            return next(filter(None, (_trouble_in(field, present.field(field.name)) for field in fields)), "")
-        case Decimal():
+            found = (_trouble_in(field, present.field(field.name), bounds) for field in fields)
+            return next(filter(None, found), "")
+        case Scalar() | Decimal():
             return ""
         case _:
             assert_never(type_)
 
 
-def _trouble_in(field: Column, array: pa.Array) -> str:
+def _trouble_in(field: Column, array: pa.Array, bounds: Bounds) -> str:
     if array.null_count and not field.nullable:
         return f'Its field "{field.name}" is NULL'
-    return _trouble(field.type, array)
+    return _trouble(field.type, array, bounds)

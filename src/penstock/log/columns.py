@@ -48,13 +48,13 @@ class Columns:
         return tuple(name for name in self.batch.schema.names[len(self.topic.schema.columns) :])
 
 
-def columns_of(topic: Topic, rows: Rows) -> Columns:
+def columns_of(topic: Topic, rows: Rows, *, far_times: bool = False) -> Columns:
     if isinstance(rows, pa.Table | pa.RecordBatch):
         batch = _from_arrow(topic, rows)
         batch = _marked(batch) if topic.raw else batch
     else:
         batch = _from_records(topic, [_record(topic, row, at) for at, row in enumerate(rows)])
-    check(topic, batch)
+    check(topic, batch, far_times=far_times)
     return Columns(topic, batch)
 
 

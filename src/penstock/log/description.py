@@ -49,7 +49,7 @@ def creation(catalog: Catalog, topic: Topic) -> Sequence[Mapping[str, Any]]:
     raise LogError(
         f'topic "{topic.name}" exists already, declared otherwise',
         detail=f"It is {declaration(existing)}; asked for is {declaration(topic)}.",
-        hint="Use change_schema to add columns, or another name.",
+        hint="To add columns: penstock log add-column. For anything else choose another name.",
     )
 
 

@@ -104,7 +104,7 @@ def _check_size(part: Part) -> None:
         raise LogError(
             f'too many bytes for partition {part.partition} of "{part.topic}"',
             detail=f"They are {part.bytes:,}; one append brings fewer than {MOST_BYTES:,} to a partition.",
-            hint="Append in smaller steps, or by files (append_files).",
+            hint="Append in smaller steps. Python programs can append files: append_files",
         )
 
 

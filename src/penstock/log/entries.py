@@ -6,13 +6,14 @@ from typing import Any
 
 import pyarrow as pa
 
+from penstock.errors import LogError
 from penstock.log.records import Entry, Place
 from penstock.log.topic import Topic
 
 
 def entries_of(topic: Topic, batch: pa.RecordBatch) -> Iterator[Entry]:
     """One entry per row; `batch` has all columns of the topic, the hidden ones included."""
-    columns = {name: batch.column(at).to_pylist() for at, name in enumerate(batch.schema.names)}
+    columns = {name: _values(topic, name, batch.column(at)) for at, name in enumerate(batch.schema.names)}
     names = topic.schema.names
     for row in range(len(batch)):
         value = {name: columns[name][row] for name in names}
@@ -29,6 +30,17 @@ def entries_of(topic: Topic, batch: pa.RecordBatch) -> Iterator[Entry]:
             deleted=columns["_deleted"][row],
             replaces=columns["_replaces"][row],
         )
+
+
+def _values(topic: Topic, name: str, array: pa.Array) -> list[Any]:
+    try:
+        return list(array.to_pylist())
+    except (ValueError, OverflowError) as error:  # only appends with `far_times` bring such
+        raise LogError(
+            f'a value of column "{name}" of topic "{topic.name}" has no form in Python',
+            detail=f"{error}.",
+            hint="Read it as Arrow.",
+        ) from error
 
 
 def _time(topic: Topic, value: dict[str, Any]) -> datetime | None:

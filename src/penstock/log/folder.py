@@ -25,7 +25,8 @@ def prepare(folder: Path, disk: Disk, clock: Callable[[], int], *, create: bool)
     made = (folder / "identity.json").exists() and Journal(folder).unsealed()
     if not made and not create:
         raise LogError(
-            f'there is no log at "{folder}"', hint="Check the path; Log.open(path) and `penstock log create` make one."
+            f'there is no log at "{folder}"',
+            hint="Check the path. A log is made with its first topic: penstock log create",
         )
     if not made:
         _check_free(folder)

@@ -123,7 +123,7 @@ class Journal:
             if mark is None:
                 raise DamagedLog(
                     f'the mark of the log at "{self.folder}" cannot be read',
-                    hint="Open the log with Log.open, which writes it anew.",
+                    hint="Open the log again, for instance by penstock log topics: that writes it anew.",
                 )
             if mark.cut != self._cut:
                 self._open.clear()
@@ -159,7 +159,7 @@ class Journal:
         raise DamagedLog(
             f'the log at "{self.folder}" is shorter than what was committed',
             detail=f"{stretch.path.name} has {size} bytes of {mark.end}.",
-            hint="Open the log with Log.open, which reports what was lost.",
+            hint="Open the log again, then penstock log check says what was lost.",
         )
 
     def _read_on(self, stretch: Stretch, end: int, mark: Mark) -> bool:

@@ -163,18 +163,20 @@ class Log:
         sequence: int | None = None,
         expect: Sequence[Condition] = (),
         note: Mapping[str, Any] | None = None,
+        far_times: bool = False,
     ) -> Appended:
         """Appends records of several topics in one transaction.
 
         A pair of `producer` and `sequence` that was appended before is not appended again: the earlier answer is
         given, marked `repeated`. Where a condition of `expect` does not hold, `ConditionFailed` is raised and nothing
-        is written. `note` is kept with the frame.
+        is written. `note` is kept with the frame. With `far_times` Arrow tables may hold times outside of the years 1
+        to 9999, which only `batches` can read.
         """
         turn = next(self._turns)
         parts = [
             part
             for name, each in rows.items()
-            for part in parts_of(columns_of(self.topic(name), each), partition=None, turn=turn)
+            for part in parts_of(columns_of(self.topic(name), each, far_times=far_times), partition=None, turn=turn)
         ]
         return self._commit(Draft(tuple(parts), producer, sequence, note or {}, tuple(expect)))
 
@@ -190,14 +192,15 @@ class Log:
         sequence: int | None = None,
         expect: Sequence[Condition] = (),
         note: Mapping[str, Any] | None = None,
+        far_times: bool = False,
     ) -> Appended:
         """Commits Arrow files, written before to `staging_path`, as records of topics and partitions, in one
-        transaction.
+        transaction. See `append_all`.
         """
         if self._has(producer, sequence):  # the files may be gone: what was in them is sealed
             return self._commit(Draft((), producer, sequence))
         parts = [
-            staged_part(self.folder / "staged", self.topic(topic), partition, path, self._disk)
+            staged_part(self.folder / "staged", self.topic(topic), partition, path, self._disk, far_times=far_times)
             for (topic, partition), paths in files.items()
             for path in paths
         ]

@@ -24,7 +24,7 @@ from penstock.log.draft import Part, time_range
 from penstock.log.topic import Topic, check_partition
 
 
-def staged_part(folder: Path, topic: Topic, partition: int, path: Path, disk: Disk) -> Part:
+def staged_part(folder: Path, topic: Topic, partition: int, path: Path, disk: Disk, *, far_times: bool = False) -> Part:
     """What a frame says of a staged file: read once, checked against the topic, synced."""
     if path.parent.resolve() != folder.resolve():
         raise LogError(
@@ -32,7 +32,7 @@ def staged_part(folder: Path, topic: Topic, partition: int, path: Path, disk: Di
         )
     check_partition(topic, partition)
     try:
-        count, times, extras = _looked_through(topic, path)
+        count, times, extras = _looked_through(topic, path, far_times=far_times)
         _sync(path, disk)
         taken = _taken(path, disk)
     except FileNotFoundError:
@@ -68,7 +68,9 @@ def remove_staged(taken: Path, disk: Disk) -> None:
     disk.remove(taken)
 
 
-def _looked_through(topic: Topic, path: Path) -> tuple[int, tuple[int, int] | None, tuple[str, ...]]:
+def _looked_through(
+    topic: Topic, path: Path, *, far_times: bool
+) -> tuple[int, tuple[int, int] | None, tuple[str, ...]]:
     """The records in the file, the range of their event times, and the reserved columns."""
     count, times = 0, None
     with pa.memory_map(str(path)) as source:
@@ -84,7 +86,7 @@ def _looked_through(topic: Topic, path: Path) -> tuple[int, tuple[int, int] | No
         for at in range(reader.num_record_batches):
             batch = reader.get_batch(at)
             _check_marks(topic, path, batch)
-            check(topic, batch)
+            check(topic, batch, far_times=far_times)
             found = time_range(topic, batch)
             times = (
                 found

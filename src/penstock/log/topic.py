@@ -123,7 +123,7 @@ def unknown_topic(name: str, known: Sequence[str]) -> LogError:
     return LogError(
         f'topic "{name}" does not exist',
         detail=f"The topics are {', '.join(sorted(known))}." if known else "The log has no topics yet.",
-        hint=did_you_mean(name, known, otherwise="Create it with create_topic, or `penstock log create`."),
+        hint=did_you_mean(name, known, otherwise="Create it first: penstock log create"),
     )
 
 

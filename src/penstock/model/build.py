@@ -41,8 +41,9 @@ def table_of(
 
 def view_of(name: str, query: Sql | Function, given: Sequence[Given], *, spot: Spot | None) -> View:
     values = options_read("view", given)
-    with placed(spot, _value_spots(given)):
-        return View(name, query, ViewOptions(**values), spot=spot)
+    spots = _value_spots(given)
+    with placed(spot, spots):
+        return View(name, query, ViewOptions(**values), spot=spot, key_spot=spots.get("key"))
 
 
 def pipeline_from(draft: Sequence[Declared], *, name: str, folder: Path) -> Pipeline:

@@ -14,6 +14,7 @@ from penstock.model.relation import check_name
 
 Store = Literal["table", "topic", "none"]
 STORES: tuple[str, ...] = get_args(Store)
+TAKEN = ("sqlite_", "_penstock")
 
 
 @dataclass(frozen=True)
@@ -82,9 +83,17 @@ class View:
     query: Sql | Function
     options: ViewOptions = ViewOptions()
     spot: Spot | None = field(default=None, compare=False, repr=False)
+    key_spot: Spot | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         check_name("view", self.name)
+        if self.options.store == "table" and self.name.lower().startswith(TAKEN):
+            raise ModelError(
+                f'a view that is kept as a table cannot be named "{self.name}"',
+                detail=f"Names that begin with {' or '.join(TAKEN)} belong to the store itself.",
+                hint="Give it another name, or store = 'topic'.",
+                about="name",
+            )
 
 
 def spot_in(query: Sql, line: int, column: int) -> Spot:

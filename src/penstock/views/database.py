@@ -34,26 +34,28 @@ def opened_for_writing(path: Path | str) -> apsw.Connection:
     connection = _connected(path, apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE)
     connection.execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL")
     connection.execute(f"PRAGMA cache_size = -{CACHE_KIBIBYTES}; PRAGMA journal_size_limit = {CACHE_KIBIBYTES << 10}")
-    if _is_empty(connection):
+    if is_empty(connection):
         with transaction(connection):
-            if _is_empty(connection):  # still, now that nobody else can be making it
+            if is_empty(connection):  # still, now that nobody else can be making it
                 connection.execute(SCHEMA)
     check_format(path, connection)
     return connection
 
 
-def _is_empty(connection: apsw.Connection) -> bool:
+def is_empty(connection: apsw.Connection) -> bool:
+    """Whether the store is still being made: the file is there before what is in it."""
     return not connection.execute("SELECT count(*) FROM sqlite_schema").get
 
 
 def opened_for_reading(path: Path | str) -> apsw.Connection:
-    """A connection that can change nothing."""
+    """A connection that can change nothing, to a store that may still be empty."""
     connection = _connected(path, apsw.SQLITE_OPEN_READONLY)
     connection.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 1)
     connection.config(apsw.SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0)
     connection.config(apsw.SQLITE_DBCONFIG_DQS_DML, 0)  # "Bern" is then a column, never a text
     connection.execute("PRAGMA query_only = 1")
-    check_format(path, connection)
+    if not is_empty(connection):
+        check_format(path, connection)
     return connection
 
 

@@ -72,7 +72,7 @@ def _gap(lineage: Lineage, missing: int, header: Header, batch: int) -> ViewErro
         f'batch {missing} of "{lineage.pipeline}" is missing in the log',
         detail=f"Frame {header.frame} holds batch {batch} of lineage {lineage.number}.",
         hint="A frame was lost or damaged: penstock log check names it. "
-        f"To compute the views anew: penstock reset {lineage.pipeline}",
+        "To compute the views anew: penstock reset PIPELINE",
     )
 
 

@@ -18,7 +18,7 @@ import apsw
 from penstock.errors import ViewError
 from penstock.log import Log
 from penstock.schema import Schema
-from penstock.views.database import file_identity, opened_for_reading, told, transaction
+from penstock.views.database import file_identity, is_empty, opened_for_reading, told, transaction
 from penstock.views.lineage import current
 from penstock.views.order import order_of
 from penstock.views.query import Answer, Query
@@ -98,7 +98,13 @@ class ViewReader:
             try:
                 yield connection
             finally:
-                self._idle.append((connection, file))
+                self._put_back(connection, file)
+
+    def _put_back(self, connection: apsw.Connection, file: tuple[int, int] | None) -> None:
+        if is_empty(connection):  # whether what will be in it is a store is looked at when it is opened
+            connection.close()
+        else:
+            self._idle.append((connection, file))
 
     def _idle_connection(self, file: tuple[int, int] | None) -> apsw.Connection | None:
         try:

@@ -19,7 +19,7 @@ import apsw
 
 from penstock.errors import ViewError
 from penstock.schema import parse_schema
-from penstock.views.database import file_identity, opened_for_writing, told, transaction
+from penstock.views.database import file_identity, is_empty, opened_for_writing, told, transaction
 from penstock.views.folding import fold
 from penstock.views.step import Change, Lineage, Position, Step, View
 from penstock.views.steps import grouped
@@ -118,10 +118,14 @@ class SqliteStore:
 
 
 def read_position(connection: apsw.Connection) -> Position | None:
+    if is_empty(connection):
+        return None
     row = connection.execute(f"SELECT log, lineage, frame, batch, until FROM {POSITION}").fetchone()
     return None if row is None else Position(*row)
 
 
 def read_views(connection: apsw.Connection) -> tuple[View, ...]:
+    if is_empty(connection):
+        return ()
     rows = connection.execute(f"SELECT name, schema, key FROM {VIEWS} ORDER BY rowid")
     return tuple(View(name, parse_schema(schema), tuple(json.loads(key))) for name, schema, key in rows)

@@ -1,16 +1,21 @@
 package penstock.kernel.engine
 
-import org.apache.spark.sql.catalyst.expressions.UnsafeRow
+import org.apache.spark.sql.catalyst.expressions.{JoinedRow, UnsafeRow}
 import org.apache.spark.unsafe.Platform
 import penstock.kernel.state.State
 
 /** A table without a key: a bag of rows, each as often as it was added and not taken away.
   *
-  * In: records of one row, which is their key; weight +1 adds it, -1 takes one away, in the order of place.
+  * In: records of one row, which is their key; weight +1 adds it, -1 takes one away, in the order of place. The row that they carry is
+  * the partition and offset of the record.
   * State: how often the row is there, absent when it is not.
-  * Out: one change per batch; a deletion that finds nothing goes to the dead letters instead.
+  * Out: one change per batch; a deletion that finds nothing becomes a dead letter instead.
   */
-case class Bag(id: Int, keyWidth: Int, edges: Seq[Edge], deadLetters: Target) extends Operator {
+case class Bag(id: Int, keyWidth: Int, edges: Seq[Edge], letters: Edge) extends Operator {
+  @transient private lazy val letter = new Route(letters)
+  @transient private lazy val record = new UnsafeRow(Bag.RecordWidth)
+  @transient private lazy val both = new JoinedRow()
+
   override def run(key: UnsafeRow, rows: Rows, state: State, out: Output): Unit = {
     rows.sortByPlace()
     val old = if (state.value == null) 0L else Platform.getLong(state.value, Platform.BYTE_ARRAY_OFFSET)
@@ -27,14 +32,17 @@ case class Bag(id: Int, keyWidth: Int, edges: Seq[Edge], deadLetters: Target) ex
     }
   }
 
-  private def deadLetter(envelope: Array[Byte], key: UnsafeRow): Array[Byte] = {
-    val letter = Envelope.of(deadLetters, Envelope.Row, key, key)
-    Envelope.stamped(letter, 1, Envelope.stamp(envelope), Envelope.place(envelope))
-  }
+  private def deadLetter(envelope: Array[Byte], key: UnsafeRow): Array[Byte] =
+    letter.envelope(both(key, Envelope.read(envelope, record)), 1, Envelope.stamp(envelope), Envelope.place(envelope))
 
   private def bytesOf(count: Long): Array[Byte] = {
     val bytes = new Array[Byte](8)
     Platform.putLong(bytes, Platform.BYTE_ARRAY_OFFSET, count)
     bytes
   }
+}
+
+object Bag {
+  /** Partition and offset. */
+  val RecordWidth = 2
 }

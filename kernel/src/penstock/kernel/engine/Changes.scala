@@ -1,105 +1,94 @@
 package penstock.kernel.engine
 
 import java.util.{Arrays, HashMap => JavaMap}
-import org.apache.spark.sql.catalyst.expressions.{BoundReference, UnsafeProjection, UnsafeRow}
+import java.util.Map.{Entry => Weighted}
+import org.apache.spark.sql.catalyst.expressions.{Expression, UnsafeProjection, UnsafeRow}
 import org.apache.spark.sql.types.StructType
 import org.apache.spark.unsafe.Platform
 
-/** A view as the sink knows it: its number, its columns, and which of them are its key (none: a bag of rows). */
-case class ViewSpec(id: Int, name: String, schema: StructType, key: Seq[Int])
-
-/** One change of a view: the row that appeared and the row that left, either may be missing. `times` is more than one only in bags. */
-final class Change(val after: Array[Byte], val before: Array[Byte], val times: Long)
-
-/** What a batch changed in one view, consolidated: no row occurs with both signs.
+/** Where rows leave the graph: a view or the dead letters. Its number, its columns, and which of them are its key (none: a bag of rows).
   *
-  * Rows of a view with a key are paired: the row that left under a key and the one that appeared under it are one change.
-  * The order is that of the rows' bytes, so that the same batch gives the same changes however its rows arrived.
+  * `by` are the values of the key, so that those which Spark calls equal have equal bytes.
   */
-final class Changes(view: ViewSpec) {
+case class Sink(id: Int, name: String, schema: StructType, key: Seq[Int], by: Seq[Expression])
+
+/** One change of a sink: the row that appeared and the row that left, either may be missing. `times` is more than one only in bags.
+  *
+  * `under` is the row's key, or in a bag the row itself.
+  */
+final class Change(val under: Bytes, val after: Array[Byte], val before: Array[Byte], val times: Long)
+
+/** What a batch changed in one sink, consolidated: no row occurs with both signs.
+  *
+  * Rows of a sink with a key are paired: the row that left under a key and the one that appeared under it are one change.
+  * The order is that of `under`, so that the same batch gives the same changes however its rows arrived.
+  */
+final class Changes(sink: Sink) {
   private val weights = new JavaMap[Bytes, Array[Long]]()
 
   def add(envelope: Array[Byte]): Unit = {
-    val row = new Bytes(Arrays.copyOfRange(envelope, Envelope.rowStart(envelope), envelope.length))
+    val row = Bytes.ofRow(envelope)
     val held = weights.get(row)
     if (held == null) weights.put(row, Array(Envelope.weight(envelope)))
     else held(0) += Envelope.weight(envelope)
   }
 
   def consolidated(): Array[Change] = {
-    val rows = weights.entrySet.toArray(new Array[java.util.Map.Entry[Bytes, Array[Long]]](0)).filter(_.getValue()(0) != 0)
-    Arrays.sort(rows, (a: java.util.Map.Entry[Bytes, Array[Long]], b: java.util.Map.Entry[Bytes, Array[Long]]) => a.getKey.compareTo(b.getKey))
-    if (view.key.isEmpty) rows.map(bagChange) else paired(rows)
+    val rows = weights.entrySet.toArray(new Array[Weighted[Bytes, Array[Long]]](0)).filter(_.getValue()(0) != 0)
+    val changes = if (sink.key.isEmpty) rows.map(bagChange) else paired(rows)
+    Arrays.sort(changes, (a: Change, b: Change) => a.under.compareTo(b.under))
+    changes
   }
 
-  private def bagChange(entry: java.util.Map.Entry[Bytes, Array[Long]]): Change = {
+  private def bagChange(entry: Weighted[Bytes, Array[Long]]): Change = {
     val weight = entry.getValue()(0)
-    val bytes = entry.getKey.bytes
-    if (weight > 0) new Change(bytes, null, weight) else new Change(null, bytes, -weight)
+    val row = entry.getKey
+    if (weight > 0) new Change(row, row.bytes, null, weight) else new Change(row, null, row.bytes, -weight)
   }
 
-  private def paired(rows: Array[java.util.Map.Entry[Bytes, Array[Long]]]): Array[Change] = {
-    val keyOf = new KeyOf(view)
-    val changes = new java.util.LinkedHashMap[Bytes, Change]()
+  private def paired(rows: Array[Weighted[Bytes, Array[Long]]]): Array[Change] = {
+    val keyOf = new KeyOf(sink)
+    val changes = new JavaMap[Bytes, Change](rows.length * 2)
     rows.foreach { entry =>
       val weight = entry.getValue()(0)
-      val bytes = entry.getKey.bytes
-      val key = keyOf(bytes)
+      val row = entry.getKey.bytes
+      val key = keyOf(row)
       val held = changes.get(key)
       val doubled = math.abs(weight) != 1 || (held != null && (if (weight > 0) held.after != null else held.before != null))
-      if (doubled) throw new DoubledKey(view.name, keyOf.shown(bytes))
+      if (doubled) throw new IllegalStateException(s"the changes of ${sink.name} do not fit its key")
       val (after, before) = if (held == null) (null, null) else (held.after, held.before)
-      changes.put(key, if (weight > 0) new Change(bytes, before, 1) else new Change(after, bytes, 1))
+      changes.put(key, if (weight > 0) new Change(key, row, before, 1) else new Change(key, after, row, 1))
     }
     changes.values.toArray(new Array[Change](0))
   }
 }
 
-/** Two rows under one key of a view. */
-final class DoubledKey(val view: String, val key: String) extends RuntimeException(s"view $view has two rows under the key $key")
-
-/** Bytes that can be a key of a map, and sorted. */
+/** Bytes that can be a key of a map, and sorted: by their hash, so that any number of tasks can share the work evenly, each a range
+  * of it; those with the same hash by the bytes.
+  */
 final class Bytes(val bytes: Array[Byte]) extends Comparable[Bytes] {
-  override def hashCode: Int = Arrays.hashCode(bytes)
+  private val hash = Envelope.hashOf(bytes, Platform.BYTE_ARRAY_OFFSET, bytes.length)
+  override def hashCode: Int = hash.toInt
   override def equals(other: Any): Boolean = Arrays.equals(bytes, other.asInstanceOf[Bytes].bytes)
-  override def compareTo(other: Bytes): Int = Arrays.compareUnsigned(bytes, other.bytes)
+  override def compareTo(other: Bytes): Int = {
+    val byHash = java.lang.Long.compareUnsigned(hash, other.hash)
+    if (byHash != 0) byHash else Arrays.compareUnsigned(bytes, other.bytes)
+  }
+  /** Which of `2^bits` ranges they fall into. */
+  def range(bits: Int): Int = if (bits == 0) 0 else (hash >>> (64 - bits)).toInt
 }
 
-/** The key of a view's row. */
-final class KeyOf(view: ViewSpec) {
-  private val row = new UnsafeRow(view.schema.length)
-  private val columns = view.key.map(i => BoundReference(i, view.schema(i).dataType, view.schema(i).nullable))
-  private val projection = UnsafeProjection.create(columns)
-  def apply(bytes: Array[Byte]): Bytes = {
+object Bytes {
+  def ofRow(envelope: Array[Byte]): Bytes = new Bytes(Arrays.copyOfRange(envelope, Envelope.rowStart(envelope), envelope.length))
+}
+
+/** The key of a sink's row; the row itself where there is none. */
+final class KeyOf(sink: Sink) {
+  private val row = new UnsafeRow(sink.schema.length)
+  private val projection = UnsafeProjection.create(sink.by)
+  def apply(bytes: Array[Byte]): Bytes = if (sink.by.isEmpty) new Bytes(bytes) else {
     row.pointTo(bytes, bytes.length)
     val key = projection(row)
     new Bytes(Arrays.copyOf(key.getBytes, key.getSizeInBytes))
-  }
-  def shown(bytes: Array[Byte]): String = {
-    row.pointTo(bytes, bytes.length)
-    view.key.map(i => s"${view.schema(i).name} = ${row.get(i, view.schema(i).dataType)}").mkString(", ")
-  }
-}
-
-/** Envelopes packed one after the other, so that a task's result is one array: `[length 4][envelope]...` */
-object Packed {
-  def pack(envelopes: Iterator[Array[Byte]]): Array[Byte] = {
-    val out = new java.io.ByteArrayOutputStream(4096)
-    val length = new Array[Byte](4)
-    while (envelopes.hasNext) {
-      val each = envelopes.next()
-      Platform.putInt(length, Platform.BYTE_ARRAY_OFFSET, each.length)
-      out.write(length)
-      out.write(each)
-    }
-    out.toByteArray
-  }
-  def each(packed: Array[Byte])(action: Array[Byte] => Unit): Unit = {
-    var at = 0
-    while (at < packed.length) {
-      val length = Platform.getInt(packed, Platform.BYTE_ARRAY_OFFSET + at)
-      action(Arrays.copyOfRange(packed, at + 4, at + 4 + length))
-      at += 4 + length
-    }
   }
 }

@@ -70,12 +70,14 @@ object Envelope {
   /** The group of Spark's that the envelope belongs to: its chain, and a slot chosen by the low bits of the hash. */
   def group(e: Array[Byte], slots: Int): Long = (chain(e).toLong << 32) | (hash(e) & (slots - 1))
 
-  /** The order of rows where order matters: by place, then by bytes. */
+  /** The order of rows where order matters: by place, then by bytes. A row may come and leave at one place (a pair whose two rows both
+    * changed in a batch): it comes first, for what is not there cannot be taken away.
+    */
   object ByPlace extends java.util.Comparator[Array[Byte]] {
     override def compare(a: Array[Byte], b: Array[Byte]): Int = {
       val byPlace = java.lang.Long.compare(place(a), place(b))
-      if (byPlace != 0) byPlace
-      else java.util.Arrays.compareUnsigned(a, Header, a.length, b, Header, b.length)
+      val byBytes = if (byPlace != 0) byPlace else java.util.Arrays.compareUnsigned(a, Header, a.length, b, Header, b.length)
+      if (byBytes != 0) byBytes else java.lang.Long.compare(weight(b), weight(a))
     }
   }
 }

@@ -9,7 +9,9 @@ import org.apache.spark.sql.types.DataType
 import org.apache.spark.unsafe.Platform
 import penstock.kernel.state.Entries
 
-/** The order that Spark gives to values of a type, on rows of that one column. */
+/** The order that Spark gives to values of a type, on rows of that one column; equal values that are written differently (-0.0 and 0.0)
+  * are ordered by their bytes, so that the least and the largest do not depend on which came first.
+  */
 final class ValueOrder(valueType: DataType) extends Comparator[Array[Byte]] {
   private val ordering = GenerateOrdering.generate(Seq(SortOrder(BoundReference(0, valueType, nullable = true), Ascending)))
   private val left = new UnsafeRow(1)
@@ -17,7 +19,8 @@ final class ValueOrder(valueType: DataType) extends Comparator[Array[Byte]] {
   override def compare(a: Array[Byte], b: Array[Byte]): Int = {
     left.pointTo(a, a.length)
     right.pointTo(b, b.length)
-    ordering.compare(left, right)
+    val byValue = ordering.compare(left, right)
+    if (byValue != 0) byValue else java.util.Arrays.compareUnsigned(a, b)
   }
 }
 
@@ -38,14 +41,10 @@ case class GrowingExtreme(valueType: DataType, largest: Boolean) extends Fold {
   @transient private lazy val order = new ValueOrder(valueType)
   @transient private lazy val held = new UnsafeRow(1)
   @transient private var bytesAt: ValueBytes = _
-  @transient private var boundTo = -1
 
   override def add(g: Gathered, n: Int, o: Int, row: UnsafeRow, input: Int, weight: Long): Unit =
     if (!row.isNullAt(input)) {
-      if (boundTo != input) {
-        bytesAt = new ValueBytes(input, valueType)
-        boundTo = input
-      }
+      if (bytesAt == null) bytesAt = new ValueBytes(input, valueType)
       better(g, o, bytesAt(row))
     }
   override def merge(g: Gathered, n: Int, o: Int, other: Gathered): Unit =

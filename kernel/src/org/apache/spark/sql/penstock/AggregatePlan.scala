@@ -113,16 +113,27 @@ final class AggregatePlan(node: LogicalAggregate, growing: Boolean) {
     f match {
       case d: DeclarativeAggregate => Planned(e, d.children, declarative(d, _), d.aggBufferAttributes, d.evaluateExpression, ordered = true)
       case t: TypedImperativeAggregate[_] =>
-        direct(e, t, t.children, at => ObjectFold(bound(t, at).asInstanceOf[TypedImperativeAggregate[AnyRef]]), ordered = true)
+        direct(e, t, arguments(t), at => ObjectFold(bound(t, at).asInstanceOf[TypedImperativeAggregate[AnyRef]]), ordered = true)
       case i: ImperativeAggregate =>
         direct(e, i, i.children, at => ImperativeFold(bound(i.withNewMutableAggBufferOffset(0), at).asInstanceOf[ImperativeAggregate]), ordered = true)
       case other => throw new Unsupported(e.sql, s"${other.prettyName} is not supported yet")
     }
   }
 
+  /** What the function reads of a row; an order within the function reads the value that it orders by. */
+  private def arguments(f: AggregateFunction): Seq[Expression] = f.children.map {
+    case order: SortOrder => order.child
+    case other => other
+  }
+
   /** The function with its arguments read from the row, from column `at` on; literal arguments stay. */
-  private def bound(f: AggregateFunction, at: Int): Expression =
-    f.withNewChildren(f.children.zipWithIndex.map { case (c, i) => if (c.foldable) c else BoundReference(at + i, c.dataType, c.nullable) })
+  private def bound(f: AggregateFunction, at: Int): Expression = {
+    def read(e: Expression, i: Int): Expression = if (e.foldable) e else BoundReference(at + i, e.dataType, e.nullable)
+    f.withNewChildren(f.children.zipWithIndex.map {
+      case (order: SortOrder, i) => order.copy(child = read(order.child, i), sameOrderExpressions = Nil)
+      case (other, i) => read(other, i)
+    })
+  }
 
   private def declarative(d: DeclarativeAggregate, at: Int): Fold = {
     val arguments = d.children.map(c => AttributeReference("argument", c.dataType, c.nullable)())

@@ -9,15 +9,15 @@ import org.apache.spark.sql.catalyst.expressions.{GenericInternalRow, UnsafeRow}
 import org.apache.spark.sql.execution.arrow.ArrowWriter
 import org.apache.spark.sql.types.{BooleanType, StructType}
 import org.apache.spark.sql.util.ArrowUtils
-import penstock.kernel.engine.{Change, ViewSpec}
+import penstock.kernel.engine.{Change, Sink}
 
-/** Changes of a view as an Arrow file: the view's columns, `_deleted`, and `_replaces` where the view has a key. */
+/** Changes of a sink as an Arrow file: its columns, `_deleted`, and `_replaces` where it has a key. */
 object ArrowFiles {
   private val Rows = 1 << 16
 
-  def write(view: ViewSpec, changes: Array[Change], path: Path): Unit = {
-    val keyed = view.key.nonEmpty
-    val plain = StructType(view.schema.map(_.copy(nullable = true)))
+  def write(sink: Sink, changes: Array[Change], path: Path): Unit = {
+    val keyed = sink.key.nonEmpty
+    val plain = sink.schema.asNullable // as topics have it, inside values too
     val schema = if (keyed) plain.add("_deleted", BooleanType).add("_replaces", plain) else plain.add("_deleted", BooleanType)
     val allocator = ArrowUtils.rootAllocator.newChildAllocator("penstock-changes", 0, Long.MaxValue)
     val root = VectorSchemaRoot.create(ArrowUtils.toArrowSchema(schema, "UTC", true, false), allocator)
@@ -33,7 +33,7 @@ object ArrowFiles {
         writer.reset()
         inBatch = 0
       }
-      val row = new ChangeRow(view, keyed)
+      val row = new ChangeRow(sink, keyed)
       changes.foreach { change =>
         var times = change.times
         while (times > 0) {
@@ -54,9 +54,9 @@ object ArrowFiles {
   }
 
   /** A change as a row of the file. A deletion under a key holds the key's columns only; the row that left is in `_replaces`. */
-  private final class ChangeRow(view: ViewSpec, keyed: Boolean) {
-    private val width = view.schema.length
-    private val types = view.schema.map(_.dataType).toArray
+  private final class ChangeRow(sink: Sink, keyed: Boolean) {
+    private val width = sink.schema.length
+    private val types = sink.schema.map(_.dataType).toArray
     private val after = new UnsafeRow(width)
     private val before = new UnsafeRow(width)
     private val values = new GenericInternalRow(if (keyed) width + 2 else width + 1)
@@ -68,7 +68,7 @@ object ArrowFiles {
       if (change.before != null) before.pointTo(change.before, change.before.length)
       var i = 0
       while (i < width) {
-        val hidden = gone && keyed && !view.key.contains(i)
+        val hidden = gone && keyed && !sink.key.contains(i)
         values.update(i, if (hidden || row.isNullAt(i)) null else row.get(i, types(i)))
         i += 1
       }

@@ -29,7 +29,9 @@ object DeclaredTable {
 /** Only the columns that a query reads are left of its scan. */
 final class DeclaredScanBuilder(relation: String, columns: StructType) extends ScanBuilder with SupportsPushDownRequiredColumns {
   private var wanted = columns
-  override def pruneColumns(required: StructType): Unit = wanted = required
+  /** Whole columns: of a struct Spark would name only the fields that it needs, but our rows have all of them. */
+  override def pruneColumns(required: StructType): Unit =
+    wanted = StructType(required.map(field => columns.find(_.name == field.name).getOrElse(field)))
   override def build(): Scan = DeclaredScan(relation, wanted)
 }
 

@@ -1,7 +1,6 @@
 package org.apache.spark.sql.penstock
 
-import java.nio.file.Paths
-import java.util.{ArrayList, List => JavaList, Map => JavaMap}
+import java.util.{List => JavaList}
 import org.apache.spark.sql.{DataFrame, Dataset, Encoders, Row}
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.expressions.aggregate.{CollectList, CollectSet}
@@ -92,8 +91,10 @@ object Door {
     Edge(Target(operator, port, chain), Option(filter).map(bind), seq(key).map(bind), seq(value).map(bind))
   }
   def upsert(id: Int, keyWidth: Int, width: Int, edges: JavaList[Edge]): Operator = Upsert(id, keyWidth, width, seq(edges))
-  def bag(id: Int, keyWidth: Int, edges: JavaList[Edge], letters: Int, chain: Int): Operator =
-    Bag(id, keyWidth, seq(edges), Target(letters, id, chain))
+  def bag(id: Int, relation: String, schema: StructType, edges: JavaList[Edge]): Operator =
+    Bag(id, schema.length, seq(edges), Leaving.letters(relation, schema))
+  def unique(id: Int, view: String, key: JavaList[Attribute], width: Int, edges: JavaList[Edge]): Operator =
+    Unique(id, key.size, width, seq(edges), Leaving.doubled(view, seq(key)))
   def join(id: Int, keyWidth: Int, left: JavaList[Attribute], right: JavaList[Attribute], condition: Expression, edges: JavaList[Edge]): Operator = {
     val row = AttributeSeq(seq(left) ++ seq(right))
     JoinOperator(id, keyWidth, (left.size, right.size), Option(condition).map(BindReferences.bindReference(_, row)), seq(edges))
@@ -131,23 +132,14 @@ object Door {
     out.select(out.col("envelope"), ExpressionUtils.column(EnvelopeGroup(ExpressionUtils.expression(out.col("envelope")), slots)).as("group"))
   }
 
-  def view(id: Int, name: String, schema: StructType, key: JavaList[Integer]): ViewSpec = ViewSpec(id, name, schema, seq(key).map(_.toInt))
+  // What leaves a batch
 
-  /** Runs the batch, in one job, and writes the changes of each view that has any to `folder`; how many changes each has. */
-  def collect(batch: DataFrame, views: JavaList[ViewSpec], folder: String): JavaMap[String, Integer] = {
-    val changes = seq(views).map(v => v.id -> new Changes(v)).toMap
-    val packed = batch.asInstanceOf[ClassicDataset[Row]].queryExecution.toRdd
-      .mapPartitions(rows => Iterator(Packed.pack(rows.map(_.getBinary(0)))))
-      .collect()
-    packed.foreach(Packed.each(_)(envelope => changes.get(Envelope.operator(envelope)).foreach(_.add(envelope))))
-    val counts = new java.util.HashMap[String, Integer]()
-    seq(views).foreach { view =>
-      val consolidated = changes(view.id).consolidated()
-      if (consolidated.nonEmpty) {
-        ArrowFiles.write(view, consolidated, Paths.get(folder, s"${view.name}.arrow"))
-        counts.put(view.name, consolidated.length)
-      }
-    }
-    counts
+  def sink(id: Int, name: String, schema: StructType, key: JavaList[Integer]): Sink = {
+    val at = seq(key).map(_.toInt)
+    Sink(id, name, schema, at, at.map(i => normalized(BoundReference(i, schema(i).dataType, schema(i).nullable))))
   }
+  def deadLetters: Sink = Leaving.DeadLetters
+  /** Runs the batch and writes what it changed in each sink to files: see `Leaving`. */
+  def collect(batch: DataFrame, sinks: JavaList[Sink], limit: Long, folder: String, staged: String): Collected =
+    new Leaving(seq(sinks), limit, folder, staged).collected(batch)
 }

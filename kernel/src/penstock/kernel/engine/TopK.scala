@@ -1,0 +1,85 @@
+package penstock.kernel.engine
+
+import java.util.{Comparator, LinkedHashMap => JavaMap}
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow
+import penstock.kernel.state.{Entries, State}
+
+/** The first rows of each key: `limit` of them in `order`, after the first `offset`; a row counts as often as it is there.
+  *
+  * In: changes of one key's rows. State: collection 0, the rows in order with their tallies: all of them, since one that leaves may bring up
+  * any other; where the input is `growing`, no more than the answer needs.
+  * Out: the rows that came into the answer or left it, retractions before assertions. The place is that of the last change, the stamp that of the row itself.
+  */
+final case class TopK(id: Int, keyWidth: Int, order: RowOrder, limit: Long, offset: Long, growing: Boolean, edges: Seq[Edge]) extends Operator {
+  override def orders: Array[Comparator[Array[Byte]]] = Array(order)
+
+  private val needed: Long = if (limit > Long.MaxValue - offset) Long.MaxValue else limit + offset
+  @transient private lazy val row = new UnsafeRow(order.width)
+
+  override def run(key: UnsafeRow, rows: Rows, state: State, out: Output): Unit = {
+    rows.consolidate()
+    if (rows.size > 0) replace(rows, state.entries(0), out)
+  }
+
+  private def replace(rows: Rows, held: Entries, out: Output): Unit = {
+    val answers = new JavaMap[Bytes, Placed]()
+    val last = answer(held, -1, answers)
+    var i = 0
+    while (i < rows.size) {
+      change(held, rows(i), last)
+      i += 1
+    }
+    if (growing) trim(held)
+    answer(held, 1, answers)
+    val place = rows.lastPlace
+    answers.forEach((bytes, each) => if (each.weight < 0) emit(bytes, each, place, out))
+    answers.forEach((bytes, each) => if (each.weight > 0) emit(bytes, each, place, out))
+  }
+
+  /** Adds the copies of each row in the answer, times `sign`; returns the last row that is needed, null where more would be. */
+  private def answer(held: Entries, sign: Long, answers: JavaMap[Bytes, Placed]): Array[Byte] = {
+    val cursor = held.ascending
+    var passed = 0L
+    while (passed < needed && cursor.next()) {
+      val tally = cursor.value
+      val until = math.min(needed, passed + Tally.weight(tally))
+      val copies = until - math.max(offset, passed)
+      if (copies > 0) answers.computeIfAbsent(new Bytes(cursor.key), _ => new Placed).add(sign * copies, Tally.stamp(tally))
+      passed = until
+    }
+    if (passed < needed) null else cursor.key
+  }
+
+  private def change(held: Entries, envelope: Array[Byte], last: Array[Byte]): Unit =
+    if (!growing) Join.count(held, envelope)
+    else if (Envelope.weight(envelope) < 0) throw new IllegalStateException("a row left an input that only grows")
+    else if (last == null || order.total(Bytes.ofRow(envelope).bytes, last) < 0) Join.count(held, envelope)
+
+  /** Takes away what lies beyond the last row that is needed, and those of its copies that are not. */
+  private def trim(held: Entries): Unit = {
+    val cursor = held.ascending
+    var passed = 0L
+    while (cursor.next()) {
+      val tally = cursor.value
+      val kept = math.min(Tally.weight(tally), needed - passed)
+      if (kept == 0) held.remove(cursor.key)
+      else if (kept < Tally.weight(tally)) cursor.value = Tally.of(kept, Tally.stamp(tally), Tally.place(tally))
+      passed += kept
+    }
+  }
+
+  private def emit(bytes: Bytes, each: Placed, place: Long, out: Output): Unit = {
+    row.pointTo(bytes.bytes, bytes.bytes.length)
+    out.emit(row, each.weight, each.stamp, place)
+  }
+}
+
+/** How many copies of a row came into an answer, or left it, and the row's stamp. */
+final class Placed {
+  var weight = 0L
+  var stamp = 0L
+  def add(copies: Long, itsStamp: Long): Unit = {
+    weight += copies
+    stamp = itsStamp
+  }
+}

@@ -1,0 +1,17 @@
+package penstock.kernel.engine
+
+import penstock.kernel.Checks
+
+/** The operators, the folds of aggregates and what carries rows between them, against plain collections: no Spark session. */
+object OperatorChecks {
+  def main(args: Array[String]): Unit = {
+    val checks = new Checks(args)
+    TableChecks.run(checks)
+    JoinChecks.run(checks)
+    FoldChecks.run(checks)
+    SumChecks.run(checks)
+    DeliveryChecks.run(checks)
+    ConsolidationChecks.run(checks)
+    checks.close()
+  }
+}

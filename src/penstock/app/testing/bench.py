@@ -1,0 +1,131 @@
+"""A bench: one pipeline at work in a folder of its own, driven step by step.
+
+A step's rows are one frame of the bench's log, and the query has nothing left to do when `settle` returns. A bench that
+is opened again plans its pipeline anew from the text and reads its state from the checkpoint, as another process would.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from penstock.app.testing.case import Weighted
+from penstock.app.testing.comparing import row_of
+from penstock.app.testing.values import Misfit
+from penstock.engine.compile import Compiled
+from penstock.engine.run import Run, prepared
+from penstock.engine.stages import OnStage, nobody
+from penstock.errors import CommandError
+from penstock.log import Log, Record
+from penstock.log.disk import Disk
+from penstock.model import Pipeline, Stream, pipeline_of
+
+NAME = "case"
+AT_ONCE = {"trigger_interval": "0 seconds"}
+PARTITIONS = "spark.sql.shuffle.partitions"
+
+
+@dataclass(frozen=True)
+class Text:
+    """A pipeline as a case gives it."""
+
+    sql: str
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    def pipeline(self) -> Pipeline:
+        """Every view has a topic, from which it is read; no store follows them."""
+        pipeline = pipeline_of(self.sql, name=NAME, options={**AT_ONCE, **self.options})
+        topics = tuple(replace(view, options=replace(view.options, store="topic")) for view in pipeline.views)
+        return replace(pipeline, views=topics)
+
+
+class Unsynced(Disk):
+    """What is gone after the test need not survive a power failure."""
+
+    def sync(self, file: int) -> None:
+        pass
+
+    def sync_folder(self, folder: Path) -> None:
+        pass
+
+
+def session_for(spark: Any, pipeline: Pipeline) -> Any:
+    """A session beside `spark` with the settings that the pipeline asks for."""
+    session, options = spark.newSession(), pipeline.options
+    session.conf.set("spark.sql.ansi.enabled", str(options.ansi).lower())
+    session.conf.set("spark.sql.session.timeZone", options.time_zone)
+    session.conf.set(PARTITIONS, str(options.shuffle_partitions or spark.conf.get(PARTITIONS)))
+    for name, value in options.spark.items():
+        session.conf.set(name, value)
+    return session
+
+
+def feed(log: Log, pipeline: Pipeline, given: Mapping[str, Sequence[Weighted]]) -> None:
+    """Appends what a step feeds, as one frame."""
+    rows = {}
+    for name, weighted in given.items():
+        relation = pipeline.relation(name)
+        if weighted:
+            rows[relation.topic] = [_record(relation, weight, row) for weight, row in weighted]
+    if rows:
+        log.append_all(rows)
+
+
+def _record(relation: Any, weight: int, row: Sequence[Any]) -> Record:
+    try:
+        value = dict(zip(relation.schema.names, row_of(relation.schema, row), strict=True))
+    except Misfit as misfit:
+        raise CommandError(f'what is fed to "{relation.name}" does not fit', detail=f"{misfit}.") from None
+    if weight > 0:
+        return Record(value)
+    if isinstance(relation, Stream):
+        raise CommandError(f'"{relation.name}" is a stream: no row leaves it', hint="Declare it as a table.")
+    return Record({name: value[name] for name in relation.key or value}, deleted=True)
+
+
+class Bench:
+    """The pipeline of a case; close it in the end."""
+
+    def __init__(self, spark: Any, folder: Path, text: Text) -> None:
+        self.log = Log.open(folder / "log", disk=Unsynced())
+        self.folder = folder
+        self._root = spark
+        self._text = text
+        self._run: Run | None = None
+        self._query: Any = None
+
+    def open(self) -> None:
+        """Plans the pipeline, or refuses it; nothing runs yet."""
+        self.pipeline = self._text.pipeline()
+        self._spark = session_for(self._root, self.pipeline)
+        self._ready = prepared(self._spark, self.pipeline, self.log, self.folder / "home")
+        self._run = Run(self._spark, self.log, self.folder / "home", self._ready, lambda _: None)
+
+    @property
+    def plan(self) -> Compiled:
+        return self._ready.compiled
+
+    def feed(self, given: Mapping[str, Sequence[Weighted]]) -> None:
+        feed(self.log, self.pipeline, given)
+
+    def settle(self, on_stage: OnStage = nobody) -> None:
+        """Until the pipeline has nothing left to do; it is started if it does not run."""
+        assert self._run is not None
+        if self._query is None:
+            self._query = self._run.start(once=False, on_stage=on_stage)
+        try:
+            self._query.processAllAvailable()
+        except Exception:
+            self.stop()  # and says it in our words
+            raise
+
+    def stop(self) -> None:
+        query, self._query = self._query, None
+        if query is not None and self._run is not None:
+            self._run.wait(query, stop=lambda: True)
+
+    def close(self) -> None:
+        try:
+            self.stop()
+        finally:
+            self.log.close()

@@ -1,0 +1,100 @@
+"""Crashing: a case with `crash` is played by processes of its own, each of which but the last is killed.
+
+    python -m penstock.app.testing.crashing FOLDER
+
+plays the case in FOLDER from where the process before it was killed. In a step with `crash` it kills its own process
+group, Java too, when the state of the step's batch is committed and the batch's changes are in no topic yet. Whoever
+comes to the end of the case leaves the reason against it.
+"""
+
+import json
+import os
+import pickle
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from penstock.app.testing.case import Case, Step
+from penstock.app.testing.comparing import Seen
+from penstock.app.testing.playing import OnEngine, reason_against
+from penstock.engine.session import session
+from penstock.engine.stages import Stage
+from penstock.errors import EngineError
+
+GIVEN, STAND, REASON = "given", "stand", "reason"
+MOST_LINES = 5
+
+
+@dataclass(frozen=True)
+class Stand:
+    """How far a case has come: its next step, whether that one was fed already, the frames that were looked at."""
+
+    step: int = 0
+    fed: bool = False
+    frame: int = 0
+
+
+def reason_against_crashing(case: Case, folder: Path, master: str, conf: Mapping[str, str]) -> str:
+    """Why the case does not hold; empty if it does."""
+    (folder / GIVEN).write_bytes(pickle.dumps((case, master, dict(conf))))
+    _put(folder, Stand())
+    while True:
+        before = _stand(folder)
+        ended = subprocess.run(
+            [sys.executable, "-m", __name__, str(folder)], start_new_session=True, capture_output=True, text=True
+        )
+        if ended.returncode == 0:
+            return (folder / REASON).read_text()
+        if ended.returncode != -signal.SIGKILL or _stand(folder) == before:
+            said = "\n".join(ended.stderr.strip().splitlines()[-MOST_LINES:])
+            return f"the process that played the case came to an end that nobody wanted\n{said}"
+
+
+class Doomed(OnEngine):
+    """Takes steps until it is killed."""
+
+    def __init__(self, spark: Any, folder: Path, case: Case, stand: Stand) -> None:
+        super().__init__(spark, folder, case, seen_until=stand.frame)
+        self._folder = folder
+        self._fed = stand.fed
+        self._dies = False
+
+    def play(self, step: Step) -> Mapping[str, Seen]:
+        if not step.crash:
+            return super().play(step)
+        if self._fed:
+            self._fed = False
+            return super().play(replace(step, feed={}, restart=False))
+        self._dies = True
+        _put(self._folder, Stand(step.number - 1, fed=True, frame=self.frame))
+        super().play(step)
+        raise EngineError("there was no batch to be killed in", hint="A step with crash feeds something.")
+
+    def on_stage(self, stage: Stage, _batch: int) -> None:
+        if self._dies and stage is Stage.STATE_COMMITTED:
+            os.killpg(os.getpgid(0), signal.SIGKILL)
+
+
+def _put(folder: Path, stand: Stand) -> None:
+    (folder / STAND).write_text(json.dumps(asdict(stand)))
+
+
+def _stand(folder: Path) -> Stand:
+    return Stand(**json.loads((folder / STAND).read_text()))
+
+
+def main(folder: Path) -> None:
+    case, master, conf = pickle.loads((folder / GIVEN).read_bytes())
+    stand = _stand(folder)
+    rest = replace(case, steps=case.steps[stand.step :])
+    with session("penstock test", master=master, conf=conf) as spark:
+        reason = reason_against(rest, Doomed(spark, folder, rest, stand))
+    (folder / REASON).write_text(reason)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

@@ -1,0 +1,46 @@
+"""Columns of views: as the log declares them, and which of them can be a key."""
+
+from penstock.engine.catalyst import Handle
+from penstock.errors import EngineError, did_you_mean
+from penstock.model import View
+from penstock.schema import Decimal, Scalar, Schema, Type, parse_schema, parse_type, type_text
+
+
+def schema_of(struct: Handle) -> Schema:
+    """A view's columns, all nullable."""
+    fields = [f"`{f.name().replace('`', '``')}` {f.dataType().sql()}" for f in struct.fields()]
+    return parse_schema(", ".join(fields))
+
+
+def can_be_key(struct: Handle, names: tuple[str, ...]) -> bool:
+    """Whether a topic can have these columns as its key: the log does not compare nested values."""
+    return all(_is_plain(parse_type(f.dataType().sql())) for f in struct.fields() if f.name() in names)
+
+
+def _is_plain(type_: Type) -> bool:
+    return isinstance(type_, Scalar | Decimal)
+
+
+def declared_key(view: View, struct: Handle) -> tuple[str, ...]:
+    """The columns of a view's declared key as the view spells them; none where none was declared."""
+    types = {f.name(): f.dataType().sql() for f in struct.fields()} if view.options.key else {}
+    return tuple(_key_column(view, name, types) for name in view.options.key or ())
+
+
+def _key_column(view: View, name: str, types: dict[str, str]) -> str:
+    found = next((each for each in types if each.lower() == name.lower()), None)
+    if found is None:
+        raise EngineError(
+            f'column "{name}" does not exist in view "{view.name}"',
+            detail=f"The columns are {', '.join(types)}.",
+            hint=did_you_mean(name, types, otherwise="A key consists of the view's columns."),
+            spot=view.key_spot or view.spot,
+        )
+    if not _is_plain(type_ := parse_type(types[found])):
+        raise EngineError(
+            f'column "{found}" cannot be part of the key of view "{view.name}"',
+            detail=f"Its type is {type_text(type_)}.",
+            hint="Keys are numbers, strings, binary, dates and timestamps.",
+            spot=view.key_spot or view.spot,
+        )
+    return found

@@ -1,0 +1,91 @@
+"""Sinks: where rows leave the graph: the views that are kept, and the dead letters.
+
+Each has a topic of the lineage. What a batch changed in all of them is a set of Arrow files: small ones, whose rows go
+into the batch's frame, or of a very large batch files that the log keeps as they are. The rows and their order are the
+same either way, and the same whenever the batch is run.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from py4j.protocol import Py4JJavaError
+
+from penstock.engine.catalyst import Handle
+from penstock.engine.columns import schema_of
+from penstock.engine.compile import Compiled
+from penstock.engine.lineage import Lineage
+from penstock.errors import EngineError
+from penstock.log import Log
+from penstock.model import Pipeline
+
+DEAD_LETTERS = "dead-letters"
+"""No view has a dash in its name."""
+
+
+@dataclass(frozen=True)
+class Collected:
+    """What a batch changed: how many rows each view got, how many dead letters there are, and by topic the files that
+    hold them, in order; `staged` ones lie in the log.
+    """
+
+    changes: Mapping[str, int]
+    letters: int
+    files: Mapping[str, tuple[Path, ...]]
+    staged: bool
+
+
+class Sinks:
+    """Of one lineage; what is more than `limit` bytes is never in this process at once."""
+
+    def __init__(self, pipeline: Pipeline, plan: Compiled, lineage: Lineage, *, limit: int) -> None:
+        self._pipeline = pipeline
+        self._plan = plan
+        self._lineage = lineage
+        self._limit = limit
+        self._views = [view.name for view in pipeline.views if view.options.store != "none"]
+        self._has_letters = any(operator.kind == "bag" for operator in plan.graph.operators)
+        graph, specs = plan.graph, [self._sink(name) for name in self._views]
+        self._specs = graph.handles([*specs, graph.door.deadLetters()] if self._has_letters else specs)
+
+    def _sink(self, view: str) -> Handle:
+        graph = self._plan.graph
+        sink, flow = graph.views[view]
+        names = [column.name() for column in flow.out]
+        key = [names.index(name) for name in self._plan.key_of(view)]
+        return graph.door.sink(sink.id, view, self._plan.schemas[view], graph.handles(key))
+
+    def ensure_topics(self, log: Log) -> None:
+        for view in self._views:
+            schema = schema_of(self._plan.schemas[view])
+            log.create_topic(self._lineage.topic(view), schema, key=self._plan.key_of(view))
+        if self._has_letters:
+            schema = schema_of(self._plan.graph.door.deadLetters().schema())
+            log.create_topic(self._lineage.topic(DEAD_LETTERS), schema)
+
+    def collected(self, frame: Handle, folder: Path, staged: Path) -> Collected:
+        """Runs the batch; files are made in `folder`, or, to be staged, beside `staged`, whose name theirs begin
+        with.
+        """
+        try:
+            made = self._plan.graph.door.collect(frame, self._specs, self._limit, str(folder), str(staged))
+        except Py4JJavaError as error:
+            if (refused := self._doubled(error)) is None:
+                raise
+            raise refused from error
+        counts = dict(made.counts())
+        files = {self._lineage.topic(name): tuple(map(Path, paths)) for name, paths in made.files().items()}
+        return Collected(counts, counts.pop(DEAD_LETTERS, 0), files, made.staged())
+
+    def _doubled(self, error: Py4JJavaError) -> EngineError | None:
+        """Two rows under a declared key, as the user's error; nothing if it is something else."""
+        cause: Handle = error.java_exception
+        if not cause.getClass().getName().endswith(".DoubledKey"):
+            return None
+        view = self._pipeline.view(cause.view())
+        return EngineError(
+            f'view "{view.name}" has several rows under the key {cause.key()}',
+            detail=f"Its declared key is {', '.join(view.options.key or ())}. All views are as before this batch.",
+            hint="Declare a key that no two rows share, or none; then: penstock reset PIPELINE",
+            spot=view.key_spot or view.spot,
+        )

@@ -1,0 +1,31 @@
+"""Staged files of a lineage: their names in the log's folder, and the removal of those that no frame refers to.
+
+Tasks that failed, and runs that died before their append, leave such files; so does an append, of those that it took
+under names of its own.
+"""
+
+from pathlib import Path
+
+from penstock.engine.lineage import Lineage
+from penstock.log import Log
+
+
+def staged_path(log: Log, lineage: Lineage, batch: int) -> Path:
+    """What the names of a batch's files begin with."""
+    return log.folder / "staged" / f"{_mine(lineage)}{batch}"
+
+
+def remove_unused(log: Log, lineage: Lineage) -> None:
+    for path in (log.folder / "staged").glob(f"*{_mine(lineage)}*"):
+        taken, _, given = path.name.rpartition("+")
+        if given.startswith(_mine(lineage)) and not (taken and _is_used(log, lineage, path.name, given)):
+            path.unlink(missing_ok=True)
+
+
+def _mine(lineage: Lineage) -> str:
+    return f"{lineage.pipeline}~{lineage.number}~"  # no pipeline has a tilde in its name
+
+
+def _is_used(log: Log, lineage: Lineage, name: str, given: str) -> bool:
+    header = log.find(lineage.producer, int(given.split("~")[2]))
+    return header is not None and name in [block.file for block in header.blocks]

@@ -1,0 +1,49 @@
+"""A run of a pipeline that kills itself, and its Java process with it, when a batch reaches a stage.
+
+    python -m tests.engine.victim PIPELINE STAGE COUNT
+
+says which batches reach STAGE, and dies at the COUNT-th of them (from 1; 0 for never). It has to lead a process group
+of its own. An error is told as the command line tells it.
+"""
+
+import os
+import signal
+import sys
+from pathlib import Path
+from threading import Lock
+
+from penstock.app.pipelines import Watch, run_pipeline
+from penstock.engine.stages import Stage
+from penstock.errors import PenstockError
+
+
+class Death:
+    """Comes when so many batches have reached a stage."""
+
+    def __init__(self, stage: Stage, count: int) -> None:
+        self._stage = stage
+        self._count = count
+        self._seen: set[int] = set()
+        self._lock = Lock()
+
+    def __call__(self, stage: Stage, batch: int) -> None:
+        if stage is not self._stage:
+            return
+        with self._lock:
+            self._seen.add(batch)
+            say(f"{batch}")
+            if len(self._seen) == self._count:
+                os.killpg(os.getpgid(0), signal.SIGKILL)
+
+
+def say(line: str) -> None:
+    """At once, and in one piece: the next moment may not come."""
+    os.write(1, f"{line}\n".encode())
+
+
+if __name__ == "__main__":
+    death = Death(Stage(sys.argv[2]), int(sys.argv[3]))
+    try:
+        run_pipeline(Path(sys.argv[1]), watch=Watch(on_ready=lambda *_: say("ready"), on_stage=death))
+    except PenstockError as error:
+        sys.exit(str(error))
