@@ -133,7 +133,8 @@ class Schema:
 
 
 def quoted(name: str) -> str:
-    return name if re.fullmatch(r"[A-Za-z_]\w*", name) else "`" + name.replace("`", "``") + "`"
+    """As Spark reads it: letters beyond ASCII need backticks there."""
+    return name if re.fullmatch(r"[A-Za-z_]\w*", name, re.ASCII) else "`" + name.replace("`", "``") + "`"
 
 
 def type_text(type_: Type) -> str:

@@ -92,20 +92,3 @@ def test_columns_of_every_name_keep_it(bench: Callable[..., Bench]) -> None:
     made.check()
     assert made.content("over") == [{"x.y": 2}]
     assert list(made.content("grouped")[0]) == ["c.d", "count(1)", "sum(sum(x))"]
-
-
-def test_hidden_columns_can_be_read(bench: Callable[..., Bench]) -> None:
-    made = bench("""
-        CREATE STREAM s (k BIGINT) WITH (partitions = 2);
-        CREATE VIEW places AS SELECT k, _partition, _offset, _appended_at AS at FROM s;
-        CREATE VIEW last AS SELECT _partition AS p, max(_offset) AS o, max(_appended_at) AS at FROM s GROUP BY _partition;
-    """)
-    for n in range(3):
-        made.append({"s": [{"k": n}, {"k": n + 10}]})
-    made.drain()
-    made.check()
-    entries = list(made.log.read("s"))
-    assert sorted((row["k"], row["_offset"], row["at"]) for row in made.content("places")) == sorted(
-        (entry.value["k"], entry.offset, entry.appended_at)  # type: ignore[index,call-overload]
-        for entry in entries
-    )

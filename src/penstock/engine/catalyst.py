@@ -1,92 +1,43 @@
-"""Catalyst's optimized plan of a view, read once into a few kinds of nodes.
+"""Catalyst's optimized plan of a view, read once into the nodes of our algebra.
 
-The algebra is small and closed; what is not in it is refused, naming the construct and the view. Expressions stay
-handles to Catalyst's own, to be bound later; nothing here evaluates anything.
+What is not in the algebra is refused, naming the construct and the view. Nothing here evaluates anything.
 """
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import replace
 
 from pyspark.sql import DataFrame
 
+from penstock.engine.nodes import (
+    Aggregate,
+    Column,
+    Expand,
+    Filter,
+    Generate,
+    Handle,
+    Join,
+    Node,
+    Project,
+    Scan,
+    Static,
+    Top,
+    Union,
+    Window,
+)
 from penstock.errors import EngineError, Spot
 
 CHANGING = re.compile(r"(.*?)(?: \(line (\d+), column (\d+)\))?", re.DOTALL)
 SEED = re.compile(r"(?<=[a-z])\(-?\d+\)$")
 """Spark gives a seed to what the user wrote without one."""
 NAMED = {
-    "Window": "a window function",
-    "Expand": "several DISTINCT aggregates, or GROUPING SETS",
-    "GlobalLimit": "LIMIT",
-    "Generate": "a function that makes several rows of one",
-    "OneRowRelation": "no relation",
-    "LocalRelation": "VALUES",
-    "Range": "range()",
     "Sample": "TABLESAMPLE",
     "UnionLoop": "a recursive query",
+    "BatchEvalPython": "a Python function after a join or an aggregate",
+    "ArrowEvalPython": "a Python function after a join or an aggregate",
 }
-WRITTEN = {"Join": "ON {}", "Window": "{}", "Generate": "{}", "GlobalLimit": "LIMIT {}"}
-"""How the first expression of a node is written in a query."""
-Handle = Any
-"""An object of the JVM, held through py4j."""
-
-
-@dataclass(frozen=True)
-class Column:
-    """A column of a node's output: Catalyst's attribute, with its name and its number at hand."""
-
-    name: str
-    id: int
-    handle: Handle
-
-
-@dataclass(frozen=True)
-class Scan:
-    relation: str
-    columns: tuple[Column, ...]
-
-
-@dataclass(frozen=True)
-class Project:
-    items: tuple[Handle, ...]
-    child: "Node"
-
-
-@dataclass(frozen=True)
-class Filter:
-    condition: Handle
-    child: "Node"
-
-
-@dataclass(frozen=True)
-class Union:
-    columns: tuple[Column, ...]
-    children: "tuple[Node, ...]"
-
-
-@dataclass(frozen=True)
-class Join:
-    """Inner, on keys, with what is left of the condition."""
-
-    left_keys: tuple[Handle, ...]
-    right_keys: tuple[Handle, ...]
-    condition: Handle | None
-    columns: tuple[Column, ...]
-    plan: Handle
-    left: "Node"
-    right: "Node"
-
-
-@dataclass(frozen=True)
-class Aggregate:
-    columns: tuple[Column, ...]
-    plan: Handle
-    child: "Node"
-
-
-Node = Scan | Project | Filter | Union | Join | Aggregate
+ENDLESS = 2**31 - 1
+"""A limit where there is none: Spark's own are no larger."""
 
 
 class Reader:
@@ -99,12 +50,22 @@ class Reader:
         self._view = view
         self._place = place
         self._readers: dict[str, Callable[[Handle], Node]] = {
-            "Project": self._project,
-            "Filter": self._filter,
-            "Union": self._union,
+            "Project": lambda plan: Project(tuple(self._list(plan.projectList())), self.node(plan.child())),
+            "Filter": lambda plan: Filter(plan.condition(), self.node(plan.child())),
+            "Union": lambda plan: Union(self._columns(plan), tuple(map(self.node, self._list(plan.children())))),
+            "Expand": self._expand,
+            "Generate": self._generate,
             "Join": self._join,
-            "Aggregate": self._aggregate,
-            "Sort": self._sort,
+            "Aggregate": lambda plan: Aggregate(self._columns(plan), plan, self.node(plan.child())),
+            "Window": self._window,
+            "WindowGroupLimit": self._group_limit,
+            "GlobalLimit": self._limit,
+            "Offset": self._limit,
+            # A view is a set of rows: readers order it, and where its tasks run is no matter of the query.
+            **dict.fromkeys(
+                ("Sort", "LocalLimit", "Repartition", "RepartitionByExpression", "RebalancePartitions", "ResolvedHint"),
+                lambda plan: self.node(plan.child()),
+            ),
         }
 
     def read(self, frame: DataFrame) -> Node:
@@ -118,74 +79,78 @@ class Reader:
                 hint="Use a column instead, such as the hidden _appended_at.",
                 spot=self._place(int(line), int(column)) if line else None,
             )
-        plan = execution.optimizedPlan()
-        if self._list(plan.subqueriesAll()):
-            raise EngineError(f'view "{self._view}" uses a query inside an expression, which is not supported yet')
-        return self.node(plan)
+        return self.node(self._door.rewritten(execution.optimizedPlan()))
 
     def node(self, plan: Handle) -> Node:
         kind = self._door.kind(plan)
-        if not self._list(plan.children()):
-            return self._leaf(plan)
-        if kind not in self._readers:
+        if kind in self._readers:
+            return self._readers[kind](plan)
+        if self._list(plan.children()):
             raise self._refusal(plan, kind)
-        return self._readers[kind](plan)
+        return self._leaf(plan)
 
     def _list(self, items: Handle) -> list[Handle]:
         return list(self._door.list(items))
 
     def _columns(self, plan: Handle) -> tuple[Column, ...]:
-        return tuple(Column(a.name(), self._door.identity(a), a) for a in self._list(plan.output()))
+        return self._named(plan.output())
+
+    def _named(self, attributes: Handle) -> tuple[Column, ...]:
+        return tuple(Column(a.name(), self._door.identity(a), a) for a in self._list(attributes))
 
     def _leaf(self, plan: Handle) -> Node:
         name = self._door.relation(plan)
-        if name is None:
-            raise self._refusal(plan, self._door.kind(plan), hint="Read declared streams, tables and views only.")
-        return Scan(name, self._columns(plan))
+        return Static(self._columns(plan), plan) if name is None else Scan(name, self._columns(plan))
 
-    def _project(self, plan: Handle) -> Node:
-        return Project(tuple(self._list(plan.projectList())), self.node(plan.child()))
+    def _expand(self, plan: Handle) -> Node:
+        projections = tuple(tuple(self._list(each)) for each in self._list(plan.projections()))
+        return Expand(self._columns(plan), projections, self.node(plan.child()))
 
-    def _filter(self, plan: Handle) -> Node:
-        return Filter(plan.condition(), self.node(plan.child()))
-
-    def _sort(self, plan: Handle) -> Node:
-        return self.node(plan.child())  # a view is a set of rows; readers order it
-
-    def _union(self, plan: Handle) -> Node:
-        return Union(self._columns(plan), tuple(self.node(each) for each in self._list(plan.children())))
+    def _generate(self, plan: Handle) -> Node:
+        made = self._named(plan.generatorOutput())
+        kept = tuple(column for column in self._columns(plan) if column.id not in {each.id for each in made})
+        return Generate(plan.generator(), plan.outer(), kept, made, self.node(plan.child()))
 
     def _join(self, plan: Handle) -> Node:
-        kind = plan.joinType().sql()
-        keys = self._door.equiJoin(plan)
-        if kind != "INNER" or keys is None:
-            name = f"{kind} JOIN" if keys is not None else f"{kind} JOIN without an equality"
-            raise self._refusal(plan, name, hint="Inner joins on equal columns are supported today.")
-        return Join(
-            tuple(keys[0]),
-            tuple(keys[1]),
-            keys[2],
-            self._columns(plan),
-            plan,
-            self.node(plan.left()),
-            self.node(plan.right()),
-        )
+        left, right = self.node(plan.left()), self.node(plan.right())
+        return Join(self._door.joinPlan(plan), self._columns(plan), plan, left, right)
 
-    def _aggregate(self, plan: Handle) -> Node:
-        return Aggregate(self._columns(plan), plan, self.node(plan.child()))
+    def _window(self, plan: Handle) -> Node:
+        return Window(self._door.windowPlan(plan), self._columns(plan), plan, self.node(plan.child()))
+
+    def _group_limit(self, plan: Handle) -> Node:
+        """Only the first rows of a group are asked for; where rows of equal rank count as one, the window decides."""
+        if self._door.kind(plan.rankLikeFunction()) != "RowNumber":
+            return self.node(plan.child())
+        partition, orders = self._list(plan.partitionSpec()), self._list(plan.orderSpec())
+        columns, limit = self._columns(plan), plan.limit()
+        return Top(tuple(partition), tuple(orders), limit, 0, columns, plan, self.node(plan.child()))
+
+    def _limit(self, plan: Handle) -> Top:
+        """LIMIT and OFFSET, one above the other, over an order."""
+        below = self._limited(plan.child(), plan)
+        if self._door.kind(plan) == "GlobalLimit":
+            return replace(below, limit=min(below.limit, self._door.number(plan.limitExpr())))
+        number = self._door.number(plan.offsetExpr())
+        rest = ENDLESS if below.limit == ENDLESS else max(below.limit - number, 0)
+        return replace(below, offset=below.offset + number, limit=rest)
+
+    def _limited(self, child: Handle, plan: Handle) -> Top:
+        match self._door.kind(child):
+            case "GlobalLimit" | "Offset":
+                return replace(self._limit(child), plan=plan)
+            case "Sort":
+                orders, below = tuple(self._list(child.order())), child.child()
+            case _:
+                orders, below = (), child
+        return Top((), orders, ENDLESS, 0, self._columns(child), plan, self.node(below))
 
     def _refusal(self, plan: Handle, construct: str, *, hint: str = "") -> EngineError:
         return EngineError(
             f'view "{self._view}" uses {NAMED.get(construct, construct)}, which is not supported yet',
-            detail=self._written(plan),
             hint=hint,
             spot=self._spot(plan),
         )
-
-    def _written(self, plan: Handle) -> str:
-        """What the user wrote to get the node, nearly."""
-        kind, expressions = self._door.kind(plan), self._list(plan.expressions())
-        return f"It is: {WRITTEN[kind].format(expressions[0].sql())}" if kind in WRITTEN and expressions else ""
 
     def _spot(self, plan: Handle) -> Spot | None:
         """Where the node was written, if Catalyst still knows."""

@@ -52,7 +52,7 @@ def _frame(path: Path) -> int:
     """Where the batch ends: all sources of a query stand at the same frame."""
     try:
         version, _, *sources = path.read_text().splitlines()
-        frames = {int(json.loads(source)["frame"]) for source in sources if source.startswith("{")}
+        frames = {int(json.loads(source)["frame"]) for source in sources if '"frame"' in source}
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise _damaged(path, f"{type(error).__name__}: {error}.") from error
     if version != "v1" or len(frames) != 1:

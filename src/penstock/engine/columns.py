@@ -1,6 +1,6 @@
 """Columns of views: as the log declares them, and which of them can be a key."""
 
-from penstock.engine.catalyst import Handle
+from penstock.engine.nodes import Handle
 from penstock.errors import EngineError, did_you_mean
 from penstock.model import View
 from penstock.schema import Decimal, Scalar, Schema, Type, parse_schema, parse_type, type_text

@@ -12,9 +12,11 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import DataFrame, SparkSession
 
-from penstock.engine.catalyst import Handle, Reader
+from penstock.engine.catalyst import Reader
 from penstock.engine.columns import can_be_key, declared_key
+from penstock.engine.flows import Flows
 from penstock.engine.graph import Graph
+from penstock.engine.nodes import Handle
 from penstock.engine.wording import plain_text
 from penstock.errors import EngineError, Spot
 from penstock.model import Function, Pipeline, Sql, View, spot_in
@@ -58,11 +60,13 @@ def compiled(spark: SparkSession, pipeline: Pipeline) -> Compiled:
 class _Compiler:
     def __init__(self, spark: SparkSession, pipeline: Pipeline) -> None:
         self._spark = spark
+        self._name = pipeline.name
         self._door = door_of(spark)
         self._pending = {view.name.lower(): view for view in pipeline.views}
         self._under_way: list[str] = []
         relations = {relation.name: relation for relation in pipeline.relations}
-        self._result = Compiled(Graph(self._door, spark._jvm, relations))
+        self._result = Compiled(Graph(self._door, spark._jvm))
+        self._flows = Flows(self._result.graph, relations)
         for relation in pipeline.relations:
             schema = spark._jvm.org.apache.spark.sql.types.StructType.fromDDL(str(relation.schema))  # type: ignore[union-attr]
             self._declare(relation.name, schema)
@@ -70,7 +74,17 @@ class _Compiler:
     def run(self) -> Compiled:
         while self._pending:
             self._compile(next(iter(self._pending.values())))
+        self._check_reads()
         return self._result
+
+    def _check_reads(self) -> None:
+        graph = self._result.graph
+        if graph.views and all(source.kind == "static" for source in graph.sources.values()):
+            raise EngineError(
+                f'pipeline "{self._name}" reads no stream and no table',
+                detail="A batch is a stretch of what they get.",
+                hint="Declare one, and read it in a view.",
+            )
 
     def _declare(self, name: str, schema: Handle) -> None:
         leaf = self._door.declared(self._spark._jsparkSession, name, schema)
@@ -96,7 +110,7 @@ class _Compiler:
 
         try:
             key = declared_key(view, frame._jdf.schema())
-            self._result.graph.add(view.name, Reader(self._door, view.name, place).read(frame), key)
+            self._flows.add(view.name, Reader(self._door, view.name, place).read(frame), key)
         except EngineError as error:
             error.spot = error.spot or view.spot
             raise
@@ -125,7 +139,13 @@ class _Compiler:
 
 
 def frame_of(spark: SparkSession, view: View) -> DataFrame:
-    """What the view's query is, over the tables that the session has now."""
+    """What the view's query is, over the tables that the session has now, with nothing left open: where rows tie, all
+    their columns decide which comes first.
+    """
+    return DataFrame(door_of(spark).settled(_asked(spark, view)._jdf), spark)
+
+
+def _asked(spark: SparkSession, view: View) -> DataFrame:
     match view.query:
         case Sql(text):
             return spark.sql(text)

@@ -7,14 +7,16 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from penstock.engine.catalyst import Handle
+from penstock.engine.catalyst import ENDLESS
 from penstock.engine.compile import Compiled
 from penstock.engine.graph import Edge, Graph, Operator
 from penstock.engine.levels import Layout
+from penstock.engine.nodes import Handle
 from penstock.model import Pipeline
 
 QUALIFIER = re.compile(r"`?[A-Za-z_]\w*`?\.(?=[`A-Za-z_])")
 PLAIN_NAME = re.compile(r"`([A-Za-z_]\w*)`")
+JOINS = {kind: f"{kind} join" for kind in ("left", "right", "full", "semi", "anti")} | {"exists": "existence join"}
 KEEPS_VALUES = re.compile(r"\b(min|max|collect_list|collect_set|bool_and|bool_or|every|some|any)\(")
 
 
@@ -126,6 +128,10 @@ class _Drawing:
                 return self._texts(self._into[operator.id][0].key)
             case "unique":
                 return _names(operator.key)
+            case "window":
+                return self._texts(operator.key) or "nothing: one partition"
+            case "top":
+                return "a part of the rows" if operator.parts["spread"] else self._texts(operator.key) or "nothing"
             case _:
                 return self._groups(operator) or "nothing: one row"
 
@@ -142,6 +148,10 @@ class _Drawing:
                 return self._joins(operator)
             case "unique":
                 return f"declared key of {operator.title}: one row for each {_names(operator.key)}"
+            case "window":
+                return self._windows(operator)
+            case "top":
+                return self._first(operator)
             case _:
                 by = self._groups(operator)
                 functions = ", ".join(self._functions(operator))
@@ -152,9 +162,23 @@ class _Drawing:
         right = next(edge for edge in self._into[operator.id] if edge.port == 1)
         pairs = zip(left.key, right.key, strict=True)
         texts = [f"{self._text(one)} = {self._text(two)}" for one, two in pairs]
-        if operator.parts["condition"] is not None:
-            texts.append(self._text(operator.parts["condition"]))
-        return f"join on {' and '.join(texts)}"
+        if (condition := operator.parts["plan"].condition()).isDefined():
+            texts.append(self._text(condition.get()))
+        kind = JOINS.get(operator.parts["plan"].kind(), "join")
+        return f"{kind} on {' and '.join(texts)}" if texts else f"{kind} of all with all"
+
+    def _windows(self, operator: Operator) -> str:
+        node = operator.parts["node"]
+        functions = self._texts(self._graph.door.list(node.windowExpressions()))
+        return f"window: {functions}"
+
+    def _first(self, operator: Operator) -> str:
+        parts = operator.parts
+        orders = ", ".join(self._text(each) for each in parts["node"].orders)
+        by = f" of each {self._texts(operator.key)}" if operator.key else " of each part" if parts["spread"] else ""
+        rows = "all rows" if parts["limit"] == ENDLESS else f"{parts['limit']} rows"
+        after = f" after the first {parts['offset']}" if parts["offset"] else ""
+        return f"first {rows}{after}{by}" + (f" by {orders}" if orders else "")
 
     def _groups(self, operator: Operator) -> str:
         return self._texts(self._graph.door.list(operator.parts["node"].groupingExpressions()))
@@ -174,6 +198,10 @@ class _Drawing:
             case "unique":
                 endless = any(self._unbounded(edge.source) for edge in self._into[operator.id])
                 return f"the rows of {operator.title}" + (", unbounded" if endless else "")
+            case "top" if operator.parts["growing"]:
+                return f"{operator.parts['limit'] + operator.parts['offset']} rows for each key"
+            case "window" | "top":
+                return "; ".join(dict.fromkeys(self._rows(edge) for edge in self._into[operator.id]))
             case _:
                 groups = self._groups(operator)
                 kept = f"the groups of {groups}" if groups else "one row"
@@ -188,6 +216,8 @@ class _Drawing:
         match source.kind:
             case "source":
                 return f"every row of {source.title}, unbounded: the stream only grows"
+            case "static":
+                return f"the {source.title} rows, read once"
             case "upsert" | "bag":
                 return f"the rows of {source.title}"
             case "aggregate":
@@ -196,16 +226,16 @@ class _Drawing:
                 return f"the rows of #{source.id}" + (", unbounded" if self._unbounded(source) else "")
 
     def _unbounded(self, operator: Operator) -> bool:
-        """Whether a join's rows grow without end: one of its inputs does."""
-        if operator.kind == "join":
+        """Whether an operator's rows grow without end: one of its inputs does."""
+        if operator.kind in ("join", "window", "unique"):
             return any(self._unbounded(edge.source) for edge in self._into[operator.id])
         return operator.kind == "source"
 
     def _name(self, operator: Operator) -> str:
-        return operator.title if operator.kind == "source" else f"#{operator.id}"
+        return operator.title if operator.kind in ("source", "static") else f"#{operator.id}"
 
     def _filters(self, edge: Edge) -> str:
-        found = [part for each in edge.filters for part in conjuncts(self._text(each))]
+        found = [part for each in edge.branch.filters for part in conjuncts(self._text(each))]
         return " and ".join(dict.fromkeys(found))
 
     def _texts(self, expressions: Sequence[Handle]) -> str:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from penstock.engine.graph import Edge, Operator
 
-PLACELESS = ("source", "view")
+PLACELESS = ("source", "static", "view")
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,8 +14,8 @@ from time import monotonic, sleep
 
 from pyspark.sql import SparkSession
 
-from penstock.engine.catalyst import Handle
 from penstock.engine.lineage import Lineage
+from penstock.engine.nodes import Handle
 from penstock.errors import EngineError
 
 PATIENCE = timedelta(seconds=30)

@@ -10,9 +10,9 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
-from penstock.engine.catalyst import Handle
-from penstock.engine.graph import Edge, Graph, Operator
+from penstock.engine.graph import Branch, Edge, Graph, Operator
 from penstock.engine.levels import Layout, laid_out
+from penstock.engine.nodes import Handle
 
 BY_NAME = ("source", "upsert", "bag")
 """Whose rows have the columns that views asked for, found by their names; all others have theirs in order."""
@@ -41,6 +41,7 @@ class Query:
         self._graph = graph
         self._door = graph.door
         self.tuning = tuning
+        self._first = next((name for name, source in graph.sources.items() if source.kind == "source"), "")
         self._complete_tables()
         self.layout: Layout = laid_out(graph.operators, self._same_key)
 
@@ -57,7 +58,7 @@ class Query:
     def _same_key(self, edge: Edge) -> bool:
         source = edge.source
         if source.kind in TABLES:
-            by_name = {column.name: column.handle for column in edge.columns}
+            by_name = {column.name: column.handle for column in edge.branch.columns}
             key = tuple(by_name.get(name) for name in source.parts["key"])
         else:
             key = source.key
@@ -80,7 +81,7 @@ class Query:
     def _entering(self, current: DataFrame | None, level: int, sources: dict[str, DataFrame]) -> DataFrame | None:
         for name, source in self._graph.sources.items():
             edges = [edge for edge in self._source_edges(source) if self._level_of(edge.target) == level]
-            ticks = self._ticks(level) if name == next(iter(self._graph.sources)) else []
+            ticks = self._ticks(level) if name == self._first else []
             if edges or ticks:
                 fed = self._fed(sources[name], edges, ticks)
                 current = fed if current is None else current.unionAll(fed)
@@ -88,7 +89,7 @@ class Query:
 
     def _source_edges(self, source: Operator) -> list[Edge]:
         tables = [t for t in self._graph.operators if t.kind in TABLES and t.parts["source"] is source]
-        return source.edges + [Edge(source, table, 0, (), (), (), ()) for table in tables]
+        return source.edges + [Edge(Branch(source, (), (), ()), table, 0, (), ()) for table in tables]
 
     def _level_of(self, target: Operator) -> int:
         return 0 if target.kind == "view" else self.layout.level[self.layout.of[target.id].id]
@@ -109,7 +110,7 @@ class Query:
         row = list(self._door.list(stream._jdf.queryExecution().analyzed().output()))
         by_name = {attribute.name(): attribute for attribute in row}
         made = [self._table_edge(e, by_name, row) if e.target.kind in TABLES else self._edge(e, row) for e in edges]
-        plans = [edge.target.parts.get("plan") for edge in edges]
+        plans = [edge.target.parts["plan"] if edge.target.kind == "aggregate" else None for edge in edges]
         handles = self._graph.handles
         fed = self._door.feed(stream._jdf, handles(made), handles(plans), handles(ticks), self.tuning.slots)
         return DataFrame(fed, self._spark)
@@ -117,28 +118,38 @@ class Query:
     def _table_edge(self, edge: Edge, by_name: dict[str, Handle], row: Sequence[Handle]) -> Handle:
         parts = edge.target.parts
         key = [self._door.normalized(by_name[name]) for name in parts["key"]]
-        value = parts["names"] if edge.target.kind == "upsert" else RECORD
-        return self._bound(edge, None, key, [by_name[name] for name in value], row)
+        names = parts["names"] if edge.target.kind == "upsert" else RECORD
+        return self._bound(edge, key, [by_name[name] for name in names], row)
 
     def _edge(self, edge: Edge, row: Sequence[Handle]) -> Handle:
         """The edge over its source's row; what the reader of a relation does not know of it are placeholders."""
-        named = [column.handle for column in edge.columns]
+        named = [column.handle for column in edge.branch.columns]
         if edge.source.kind in BY_NAME:
-            mine = {column.name: column.handle for column in edge.columns}
+            mine = {column.name: column.handle for column in edge.branch.columns}
             named = [mine.get(attribute.name(), attribute) for attribute in row]
-        return self._bound(edge, self._door.conjunction(self._graph.handles(edge.filters)), edge.key, edge.value, named)
+        return self._bound(edge, edge.key, edge.value, named)
 
-    def _bound(
-        self,
-        edge: Edge,
-        condition: Handle | None,
-        key: Sequence[Handle],
-        value: Sequence[Handle],
-        row: Sequence[Handle],
-    ) -> Handle:
-        handles = self._graph.handles
+    def _bound(self, edge: Edge, key: Sequence[Handle], value: Sequence[Handle], row: Sequence[Handle]) -> Handle:
+        handles, branch = self._graph.handles, edge.branch
         chain = self.layout.of[edge.target.id].id if edge.target.id in self.layout.of else edge.target.id
-        return self._door.edge(edge.target.id, edge.port, chain, condition, handles(key), handles(value), handles(row))
+        whole = handles([*row, *(column.handle for maker in branch.makers for column in maker.made)])
+        makers = [
+            self._door.maker(self._all(maker.filters), maker.generator, len(maker.made), maker.outer, whole)
+            for maker in branch.makers
+        ]
+        return self._door.edge(
+            edge.target.id,
+            edge.port,
+            chain,
+            handles(makers),
+            self._all(branch.filters),
+            handles(key),
+            handles(value),
+            whole,
+        )
+
+    def _all(self, conditions: Sequence[Handle]) -> Handle | None:
+        return self._door.conjunction(self._graph.handles(conditions))
 
     def _built(self, operator: Operator) -> Handle:
         handles = self._graph.handles
@@ -153,9 +164,12 @@ class Query:
             case "unique":
                 return self._door.unique(operator.id, operator.title, handles(operator.key), len(operator.row), edges)
             case "join":
-                left, right = operator.row[: parts["sides"][0]], operator.row[parts["sides"][0] :]
-                sides = (handles([c.handle for c in left]), handles([c.handle for c in right]))
-                return self._door.join(operator.id, len(operator.key), *sides, parts["condition"], edges)
+                left, right = (handles([column.handle for column in side]) for side in parts["sent"])
+                return self._door.join(operator.id, parts["plan"], left, right, edges)
+            case "window":
+                return self._door.window(operator.id, parts["plan"], edges)
+            case "top":
+                return self._door.top(operator.id, parts["plan"], parts["growing"], len(parts["spread"]), edges)
             case _:
                 return self._door.aggregate(operator.id, parts["plan"], edges)
 

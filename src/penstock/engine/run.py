@@ -13,13 +13,15 @@ from pathlib import Path
 from time import sleep
 from typing import Any
 
-from pyspark.errors import StreamingQueryException
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException, StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from penstock.engine.batches import Batches, Committed
 from penstock.engine.checkpoint import check_fits
 from penstock.engine.compile import Compiled, compiled
+from penstock.engine.failing import failed
 from penstock.engine.fingerprint import check_unchanged, fingerprint_of
 from penstock.engine.lineage import Lineage, begun, current, drop_older, make_current, newest
 from penstock.engine.locking import hold
@@ -27,8 +29,8 @@ from penstock.engine.query import Query, Tuning
 from penstock.engine.sinks import Sinks
 from penstock.engine.source import stream_topic
 from penstock.engine.stages import OnStage, Stage, nobody
+from penstock.engine.static import static_streams
 from penstock.engine.topics import ensure_sources
-from penstock.engine.wording import plain_text
 from penstock.errors import ConditionFailed, EngineError, PenstockError
 from penstock.log import Epoch, Log
 from penstock.model import Pipeline, Stream
@@ -166,7 +168,8 @@ class Run:
         return (writer.trigger(availableNow=True) if once else writer.trigger(processingTime=interval)).start()
 
     def _sources(self) -> dict[str, DataFrame]:
-        options, found = self._ready.pipeline.options, {}
+        options = self._ready.pipeline.options
+        found = static_streams(self._spark, self._ready.compiled.graph, self._ready.lineage)
         for relation in self._ready.pipeline.relations:
             watermark = relation.watermark if isinstance(relation, Stream) else None
             stream = stream_topic(
@@ -192,6 +195,9 @@ class Run:
             raise
         except PenstockError as error:
             self._failure = error
+            raise
+        except (Py4JJavaError, PySparkException) as error:
+            self._failure = failed(self._ready.pipeline, error)
             raise
         self._on_batch(done)
         on_stage(Stage.COMMITTING, batch)
@@ -225,11 +231,3 @@ class Run:
             detail=f"This run has epoch {self._epoch.value}, the newest is {newest}.",
             hint="This run ends; it has changed nothing since.",
         )
-
-
-def failed(pipeline: Pipeline, error: StreamingQueryException) -> EngineError:
-    return EngineError(
-        f'pipeline "{pipeline.name}" stopped',
-        detail=plain_text(str(error)),
-        hint="Its views are as they were after the last batch; --debug shows all that Spark says.",
-    )

@@ -30,6 +30,7 @@ from pyspark.sql import SparkSession
 from penstock.engine.calls import quickened
 from penstock.engine.gateway import launched
 from penstock.engine.java import find_java
+from penstock.engine.wording import plain_text
 from penstock.errors import EngineError
 
 KERNEL: Final = Path(__file__).with_name("kernel.jar")
@@ -99,7 +100,7 @@ def start(
         _end_java(PATIENCE)
         raise EngineError(
             "Spark did not start",
-            detail=_first_line(error),
+            detail=plain_text(_first_line(error)),
             hint="What its Java process printed is above; with spark.driver.extraJavaOptions set to "
             "-Dpenstock.log.level=info it says more.",
         ) from error

@@ -11,10 +11,10 @@ from pathlib import Path
 
 from py4j.protocol import Py4JJavaError
 
-from penstock.engine.catalyst import Handle
 from penstock.engine.columns import schema_of
 from penstock.engine.compile import Compiled
 from penstock.engine.lineage import Lineage
+from penstock.engine.nodes import Handle
 from penstock.errors import EngineError
 from penstock.log import Log
 from penstock.model import Pipeline

@@ -131,7 +131,12 @@ case class Aggregate(
     val entries = entriesOf(state)
     val before = if (old == null) null else answer(key, gathered, entries).copy()
     if (ordered) rows.sortByPlace()
-    gather(gathered, rows, entries)
+    gather(gathered, rows)
+    if (keeps) {
+      // Rows that come before rows that go: nothing is taken away that is not there yet.
+      keep(gathered, rows, entries, coming = true)
+      keep(gathered, rows, entries, coming = false)
+    }
     val gone = gathered.numbers(0) == 0 && keyWidth > 0
     val after = if (gone) null else answer(key, gathered, entries)
     if (before != after) {
@@ -141,15 +146,12 @@ case class Aggregate(
     state.value = if (gone) null else gathering.write(gathered)
   }
 
-  private def gather(g: Gathered, rows: Rows, entries: Array[Array[Entries]]): Unit = {
+  private def gather(g: Gathered, rows: Rows): Unit = {
     var i = 0
     while (i < rows.size) {
       val envelope = rows(i)
       Envelope.kind(envelope) match {
-        case Envelope.Row =>
-          Envelope.read(envelope, row)
-          gathering.add(g, row, Envelope.weight(envelope))
-          if (keeps) keep(envelope, entries)
+        case Envelope.Row => gathering.add(g, Envelope.read(envelope, row), Envelope.weight(envelope))
         case Envelope.Partial => gathering.merge(g, gathering.read(envelope, Envelope.rowStart(envelope), Envelope.rowLength(envelope)))
         case _ => ()
       }
@@ -157,12 +159,26 @@ case class Aggregate(
     }
   }
 
-  private def keep(envelope: Array[Byte], entries: Array[Array[Entries]]): Unit = {
+  private def keep(g: Gathered, rows: Rows, entries: Array[Array[Entries]], coming: Boolean): Unit = {
+    var i = 0
+    while (i < rows.size) {
+      val envelope = rows(i)
+      if (Envelope.kind(envelope) == Envelope.Row && Envelope.weight(envelope) > 0 == coming) keep(g, envelope, entries)
+      i += 1
+    }
+  }
+
+  private def keep(g: Gathered, envelope: Array[Byte], entries: Array[Array[Entries]]): Unit = {
+    Envelope.read(envelope, row)
+    var n = 1
+    var o = 0
     var i = 0
     while (i < folds.length) {
       val each = folds(i)
       if (entries(i).length > 0 && (each.filter < 0 || Gathering.holds(row, each.filter)))
-        each.fold.keep(entries(i), row, each.input, Envelope.weight(envelope), Envelope.place(envelope))
+        each.fold.keep(g, n, o, entries(i), row, each.input, Envelope.weight(envelope), Envelope.place(envelope))
+      n += each.fold.longs
+      o += each.fold.objects
       i += 1
     }
   }

@@ -72,7 +72,7 @@ case class Extreme(valueType: DataType, largest: Boolean) extends Fold {
   @transient private var bytesAt: ValueBytes = _
 
   override def add(g: Gathered, n: Int, o: Int, row: UnsafeRow, input: Int, weight: Long): Unit = ()
-  override def keep(entries: Array[Entries], row: UnsafeRow, input: Int, weight: Long, place: Long): Unit =
+  override def keep(g: Gathered, n: Int, o: Int, entries: Array[Entries], row: UnsafeRow, input: Int, weight: Long, place: Long): Unit =
     if (!row.isNullAt(input)) {
       if (bytesAt == null) bytesAt = new ValueBytes(input, valueType)
       Multiset.add(entries(0), bytesAt(row), weight)

@@ -83,14 +83,18 @@ final class FeedIterator(entry: Entry, rows: Iterator[InternalRow], first: Boole
     var i = 0
     while (i < routes.length) {
       val route = routes(i)
-      if (route.takes(row)) {
+      if (route.plain) { if (route.takes(row)) send(route, combiners(i), row, weight, stamp, place) }
+      else {
         val combiner = combiners(i)
-        if (combiner == null || !combiner.pays) ready.add(route.envelope(row, weight, stamp, place))
-        else combiner.add(route.keyOf(row), route.valueOf(row), weight, stamp, place, ready)
+        route.each(row)(send(route, combiner, _, weight, stamp, place))
       }
       i += 1
     }
   }
+
+  private def send(route: Route, combiner: Combiner, row: InternalRow, weight: Long, stamp: Long, place: Long): Unit =
+    if (combiner == null || !combiner.pays) ready.add(route.envelope(row, weight, stamp, place))
+    else combiner.add(route.keyOf(row), route.valueOf(row), weight, stamp, place, ready)
 }
 
 object FeedIterator {

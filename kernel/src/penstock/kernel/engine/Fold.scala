@@ -40,6 +40,6 @@ abstract class Fold extends Serializable {
 
   def write(thing: AnyRef, out: DataOutput): Unit = throw new IllegalStateException("a fold without objects has nothing to write")
   def read(in: DataInput): AnyRef = throw new IllegalStateException("a fold without objects has nothing to read")
-  /** For folds that keep rows in collections: what `add` cannot do with numbers. The rows come ordered by place, then bytes. */
-  def keep(entries: Array[Entries], row: UnsafeRow, input: Int, weight: Long, place: Long): Unit = ()
+  /** For folds that keep rows in collections: what `add` cannot do with numbers alone. The rows come ordered by place, then bytes. */
+  def keep(g: Gathered, n: Int, o: Int, entries: Array[Entries], row: UnsafeRow, input: Int, weight: Long, place: Long): Unit = ()
 }

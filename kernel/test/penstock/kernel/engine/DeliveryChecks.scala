@@ -78,7 +78,7 @@ object DeliveryChecks {
     private val sums = new Aggregated(Sums, growing = false)
     private def chain(operator: Int): Int = if (together) 1 else operator
     private val upsert = Upsert(1, 1, 2, Seq(Edge(Target(2, 0, chain(2)), None, Seq(Table(0)), Table.all), Edge(Target(101, 0, 101), None, Nil, Table.all)))
-    private val join = Join(2, 1, (2, 2), None, Seq(Edge(Target(3, 0, chain(3)), None, Seq(Pair(0)), sums.plan.inputs.map(_ => Pair(3))), Edge(Target(102, 0, 102), None, Nil, Pair.all)))
+    private val join = Join(2, 1, JoinKind.Inner, (2, 2), None, (None, None), Seq(Edge(Target(3, 0, chain(3)), None, Seq(Pair(0)), sums.plan.inputs.map(_ => Pair(3))), Edge(Target(102, 0, 102), None, Nil, Pair.all)))
     private val aggregate = sums.operator.asInstanceOf[Aggregate].copy(id = 3)
     private val levels = new Levels(
       if (together) Seq(Seq(Chain(1, Seq(upsert, join, aggregate)))) else Seq(Seq(Chain(1, Seq(upsert))), Seq(Chain(2, Seq(join))), Seq(Chain(3, Seq(aggregate)))), random)
@@ -109,7 +109,7 @@ object DeliveryChecks {
     val side = new Columns(Seq(LongType, LongType))
     val pair = new Columns(side.types ++ side.types)
     val lists = new Aggregated(Kind("lists", LongType, null, Seq(Asked(v => CollectList(v), null))), growing = false)
-    val join = Join(2, 1, (2, 2), None, Seq(Edge(Target(1, 0, 1), None, Seq(pair(1)), Seq(pair(3)))))
+    val join = Join(2, 1, JoinKind.Inner, (2, 2), None, (None, None), Seq(Edge(Target(1, 0, 1), None, Seq(pair(1)), Seq(pair(3)))))
     val levels = new Levels(Seq(Seq(Chain(2, Seq(join))), Seq(Chain(1, Seq(lists.operator)))), random)
     val Seq(left, right) = Seq(0, 1).map(port => new Changing(random, new Route(Edge(Target(2, port, 2), None, Seq(side(0)), side.all)), side, 3, 3)): @unchecked
     val found = new Tallies

@@ -39,7 +39,7 @@ object JoinChecks {
     checks.check("a pair has the larger place and the smaller stamp of its rows")(places())
   }
 
-  private def join(condition: Option[Expression]): Chain = Chain(1, Seq(Join(1, 1, (2, 2), condition, Seq(Edge(Out, None, Nil, Both.all)))))
+  private def join(condition: Option[Expression]): Chain = Chain(1, Seq(Join(1, 1, JoinKind.Inner, (2, 2), condition, (None, None), Seq(Edge(Out, None, Nil, Both.all)))))
   private def side(port: Int): Route = new Route(Edge(Target(1, port, 1), None, Seq(Side(0)), Side.all))
 
   private def pairs(left: Iterable[Seq[Any]], right: Iterable[Seq[Any]], less: Boolean): Iterable[Seq[Any]] =

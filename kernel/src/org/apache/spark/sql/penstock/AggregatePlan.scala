@@ -18,12 +18,7 @@ final class AggregatePlan(node: LogicalAggregate, growing: Boolean) {
   private val PhysicalAggregation(groups, functions, results, _) = node: @unchecked
 
   /** The key's expressions, over the input; equal groups have equal bytes. */
-  val keys: Seq[Expression] = groups.map { each =>
-    val expression = NormalizeFloatingNumbers.normalize(AggregatePlan.plain(each))
-    if (!UnsafeRowUtils.isBinaryStable(expression.dataType))
-      throw new Unsupported(s"GROUP BY ${each.sql}", "strings under a collation cannot be group keys yet")
-    expression
-  }
+  val keys: Seq[Expression] = groups.map(each => AggregatePlan.keyed(AggregatePlan.plain(each), "GROUP BY"))
 
   private val planned: Seq[Planned] = functions.map(plan)
   /** The input row's expressions: the arguments of each function, then its filter. */
@@ -66,23 +61,37 @@ final class AggregatePlan(node: LogicalAggregate, growing: Boolean) {
     def filter: Option[Expression] = expression.filter
   }
 
-  private def plan(expression: AggregateExpression): Planned = {
-    if (expression.isDistinct) throw new Unsupported(expression.sql, "DISTINCT within an aggregate is not supported yet")
-    expression.aggregateFunction match {
-      case f: Count => own(expression, f, f.children.filter(_.nullable), _ => CountFold(f.children.count(_.nullable)))
-      case f: Sum => own(expression, f, Seq(f.child), _ => sum(expression, f))
-      case f: Average => own(expression, f, Seq(f.child), _ => average(expression, f))
-      case f: Min => own(expression, f, Seq(f.child), _ => extreme(f.child.dataType, largest = false))
-      case f: Max => own(expression, f, Seq(f.child), _ => extreme(f.child.dataType, largest = true))
-      case f: BitAndAgg => own(expression, f, Seq(f.child), _ => BitFold(f.child.dataType, "and"))
-      case f: BitOrAgg => own(expression, f, Seq(f.child), _ => BitFold(f.child.dataType, "or"))
-      case f: BitXorAgg => own(expression, f, Seq(f.child), _ => BitFold(f.child.dataType, "xor"))
-      case f: CollectList if f.ignoreNulls => direct(expression, f, Seq(f.child), _ => CollectFold(f.child.dataType, set = false), ordered = true)
-      case f: CollectSet if f.ignoreNulls => direct(expression, f, Seq(f.child), _ => CollectFold(f.child.dataType, set = true), ordered = false)
-      case f if growing => buffered(expression, f)
-      case _ => throw new Unsupported(expression.sql, "this function is kept only over input that never retracts")
+  private def plan(e: AggregateExpression): Planned = {
+    AggregatePlan.refuse(e)
+    e.aggregateFunction match {
+      case f: Count =>
+        val counted = if (e.isDistinct) f.children else f.children.filter(_.nullable)
+        undone(e, f, counted, CountFold(counted.length))
+      case f: Sum => undone(e, f, Seq(f.child), sum(e, f))
+      case f: Average => undone(e, f, Seq(f.child), average(e, f))
+      case f: BitXorAgg => undone(e, f, Seq(f.child), BitFold(f.child.dataType, "xor"))
+      // What follows is the same with DISTINCT and without.
+      case f: Min => own(e, f, Seq(f.child), _ => extreme(f.child.dataType, largest = false))
+      case f: Max => own(e, f, Seq(f.child), _ => extreme(f.child.dataType, largest = true))
+      case f: BitAndAgg => own(e, f, Seq(f.child), _ => BitFold(f.child.dataType, "and"))
+      case f: BitOrAgg => own(e, f, Seq(f.child), _ => BitFold(f.child.dataType, "or"))
+      case f: CollectSet if f.ignoreNulls => direct(e, f, Seq(f.child), _ => CollectFold(f.child.dataType, set = true), ordered = false)
+      case f: CollectList if f.ignoreNulls && !e.isDistinct => direct(e, f, Seq(f.child), _ => CollectFold(f.child.dataType, set = false), ordered = true)
+      case f if e.isDistinct => again(distinct(buffered(e, f)), RecountedDistinctFold)
+      case f if growing => buffered(e, f)
+      case f => again(buffered(e, f), RecountedFold)
     }
   }
+
+  /** A function whose fold takes rows back exactly. */
+  private def undone(e: AggregateExpression, f: DeclarativeAggregate, inputs: Seq[Expression], fold: Fold): Planned =
+    if (e.isDistinct && inputs.nonEmpty) again(distinct(own(e, f, inputs, _ => fold)), DistinctFold) else own(e, f, inputs, _ => fold)
+
+  private def distinct(p: Planned): Planned = p.copy(inputs = p.inputs.map(AggregatePlan.keyed(_, "DISTINCT")))
+
+  /** The same function by another fold around its own, which keeps the arguments. */
+  private def again(p: Planned, around: (Fold, Arguments) => Fold): Planned =
+    p.copy(fold = at => around(p.fold(at), Arguments(at, p.inputs.map(_.dataType), inputs.length)), ordered = false)
 
   private def own(e: AggregateExpression, f: DeclarativeAggregate, inputs: Seq[Expression], fold: Int => Fold): Planned =
     Planned(e, inputs, fold, f.aggBufferAttributes, f.evaluateExpression)
@@ -149,6 +158,16 @@ final class AggregatePlan(node: LogicalAggregate, growing: Boolean) {
 }
 
 object AggregatePlan {
+  /** An expression that rows are brought together by: values that Spark calls equal have equal bytes. */
+  def keyed(e: Expression, clause: String): Expression = {
+    val expression = NormalizeFloatingNumbers.normalize(e)
+    if (!UnsafeRowUtils.isBinaryStable(expression.dataType))
+      throw new Unsupported(s"$clause ${e.sql}", "strings under a collation cannot be keys yet")
+    expression
+  }
+  private def refuse(e: AggregateExpression): Unit =
+    if (e.aggregateFunction.prettyName.startsWith("kll_"))
+      throw new Unsupported(e.sql, "KLL sketches draw from a random source that all of the process shares, so that the same rows give other bytes")
   def plain(e: NamedExpression): Expression = e match {
     case Alias(child, _) => child
     case other => other

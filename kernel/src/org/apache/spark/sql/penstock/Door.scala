@@ -1,18 +1,21 @@
 package org.apache.spark.sql.penstock
 
+import java.nio.file.Paths
 import java.util.{List => JavaList}
 import org.apache.spark.sql.{DataFrame, Dataset, Encoders, Row}
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.expressions.aggregate.{CollectList, CollectSet}
-import org.apache.spark.sql.catalyst.planning.ExtractEquiJoinKeys
-import org.apache.spark.sql.catalyst.plans.logical.{Aggregate => LogicalAggregate, Join => LogicalJoin, LogicalPlan}
+import org.apache.spark.sql.catalyst.plans.logical.{Aggregate => LogicalAggregate, Join => LogicalJoin, LeafNode, LocalRelation, LogicalPlan, Window => LogicalWindow}
 import org.apache.spark.sql.classic.{Dataset => ClassicDataset, ExpressionUtils, KeyValueGroupedDataset, SparkSession => ClassicSession}
 import org.apache.spark.sql.catalyst.optimizer.NormalizeFloatingNumbers
+import org.apache.spark.sql.execution.datasources.{HadoopFsRelation, LogicalRelation}
 import org.apache.spark.sql.execution.datasources.v2.{DataSourceV2Relation, DataSourceV2ScanRelation}
+import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.streaming.{OutputMode, TimeMode}
 import org.apache.spark.sql.types.{BinaryType, LongType, StructField, StructType}
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
-import penstock.kernel.engine.{Aggregate => AggregateOperator, Join => JoinOperator, _}
+import penstock.kernel.engine.{Aggregate => AggregateOperator, _}
+import penstock.kernel.source.StaticFile
 import scala.jdk.CollectionConverters._
 
 /** What the planner in Python calls: Catalyst's trees taken apart, operators put together, levels and the sink. */
@@ -22,7 +25,7 @@ object Door {
 
   // Reading Catalyst's trees
 
-  def kind(node: LogicalPlan): String = node.getClass.getSimpleName
+  def kind(node: AnyRef): String = node.getClass.getSimpleName
   /** The name under which a leaf was declared, or null if it is not one of ours. */
   def relation(leaf: LogicalPlan): String = leaf match {
     case scan: DataSourceV2ScanRelation => scan.relation.options.get("relation")
@@ -30,8 +33,17 @@ object Door {
   }
   def schema(node: LogicalPlan): StructType = StructType(node.output.map(a => StructField(a.name, a.dataType, a.nullable)))
   def identity(attribute: NamedExpression): Long = attribute.exprId.id
-  /** The plan as text that is the same in every process. */
-  def canonicalText(node: LogicalPlan): String = node.canonicalized.treeString(verbose = false, addSuffix = false)
+  /** The plan as text that is the same in every process, and another one when static rows are others. */
+  def canonicalText(node: LogicalPlan): String = {
+    val fixed = node.collectWithSubqueries { case leaf: LeafNode if relation(leaf) == null => fixedText(leaf) }
+    (node.canonicalized.treeString(verbose = false, addSuffix = false) +: fixed).mkString("\n")
+  }
+  private def fixedText(leaf: LeafNode): String = leaf match {
+    case values: LocalRelation => values.data.mkString(" ")
+    case LogicalRelation(files: HadoopFsRelation, _, _, _, _) =>
+      files.location.listFiles(Nil, Nil).flatMap(_.files).map(f => s"${f.getPath} ${f.getLen} ${f.getModificationTime}").sorted.mkString(" ")
+    case other => other.simpleString(1000)
+  }
   /** Whether arrays in the answer stand in an order that Spark leaves open. */
   def collects(node: LogicalPlan): Boolean = node.exists(_.expressions.exists(_.exists {
     case _: CollectList | _: CollectSet => true
@@ -51,8 +63,16 @@ object Door {
   def plain(e: NamedExpression): Expression = AggregatePlan.plain(e)
   /** Another name for the column: `a` stands for what `e` is. */
   def renamed(e: NamedExpression, a: NamedExpression): NamedExpression = Alias(AggregatePlan.plain(e), a.name)(a.exprId)
+  def standing(e: Expression, a: NamedExpression): NamedExpression = Alias(e, a.name)(a.exprId)
+  def isColumn(e: Expression): Boolean = e.isInstanceOf[Attribute]
   def conjunction(conditions: JavaList[Expression]): Expression = if (conditions.isEmpty) null else seq(conditions).reduce(And(_, _))
   def notNull(keys: JavaList[Expression]): JavaList[Expression] = seq(keys).filter(_.nullable).map(IsNotNull(_): Expression).asJava
+  /** Whether any of the keys is NULL; null where none can be. */
+  def anyNull(keys: JavaList[Expression]): Expression = seq(keys).filter(_.nullable).map(IsNull(_): Expression).reduceOption(Or(_, _)).orNull
+  /** A column that is the same in all rows, and stands for `a`. */
+  def constant(a: NamedExpression, value: Any): NamedExpression = Alias(Literal(value, a.dataType), a.name)(a.exprId)
+  /** A number below `parts` that spreads rows evenly, the same for equal rows. */
+  def spread(row: JavaList[Expression], parts: Int): Expression = Pmod(new Murmur3Hash(seq(row)), Literal(parts))
   def text(e: Expression): String = e.sql
   def same(a: Expression, b: Expression): Boolean = a.semanticEquals(b)
 
@@ -76,29 +96,39 @@ object Door {
     ClassicDataset.ofRows(session, DataSourceV2Relation.create(DeclaredTable(name, schema), None, None, options))
   }
 
-  /** Left keys, right keys, and what is left of the condition (or null); null if nothing is compared for equality. */
-  def equiJoin(join: LogicalJoin): Array[AnyRef] = join match {
-    case ExtractEquiJoinKeys(_, left, right, rest, _, _, _, _) => Array(left.asJava, right.asJava, rest.orNull)
-    case _ => null
+  /** The query with nothing left open: see `Ties`. */
+  def settled(frame: DataFrame): DataFrame = {
+    val dataset = frame.asInstanceOf[ClassicDataset[Row]]
+    ClassicDataset.ofRows(dataset.sparkSession, Ties.broken(dataset.queryExecution.analyzed))
   }
+  def rewritten(optimized: LogicalPlan): LogicalPlan = Rewriting(optimized)
+  def number(e: Expression): Int = e.eval().asInstanceOf[Int]
+  def joinPlan(join: LogicalJoin): JoinPlan = new JoinPlan(join)
+  def windowPlan(window: LogicalWindow): WindowPlan = new WindowPlan(window, SQLConf.get.sessionLocalTimeZone)
+  def topPlan(partition: JavaList[Expression], orders: JavaList[SortOrder], columns: JavaList[Attribute], limit: Int, offset: Int): TopPlan =
+    new TopPlan(seq(partition), seq(orders), seq(columns), limit, offset)
   def aggregatePlan(node: LogicalAggregate, growing: Boolean): AggregatePlan = new AggregatePlan(node, growing)
 
   // Putting operators together
 
   def bound(e: Expression, row: JavaList[Attribute]): Expression = BindReferences.bindReference(e, AttributeSeq(seq(row)))
-  def edge(operator: Int, port: Int, chain: Int, filter: Expression, key: JavaList[Expression], value: JavaList[Expression], row: JavaList[Attribute]): Edge = {
+  def edge(
+      operator: Int, port: Int, chain: Int, makers: JavaList[Maker], filter: Expression, key: JavaList[Expression], value: JavaList[Expression],
+      row: JavaList[Attribute]): Edge = {
     def bind(e: Expression): Expression = bound(e, row)
-    Edge(Target(operator, port, chain), Option(filter).map(bind), seq(key).map(bind), seq(value).map(bind))
+    Edge(Target(operator, port, chain), Option(filter).map(bind), seq(key).map(bind), seq(value).map(bind), seq(makers))
   }
+  def maker(filter: Expression, generator: Generator, width: Int, outer: Boolean, row: JavaList[Attribute]): Maker =
+    Maker(Option(filter).map(bound(_, row)), bound(generator, row).asInstanceOf[Generator], width, outer)
   def upsert(id: Int, keyWidth: Int, width: Int, edges: JavaList[Edge]): Operator = Upsert(id, keyWidth, width, seq(edges))
   def bag(id: Int, relation: String, schema: StructType, edges: JavaList[Edge]): Operator =
     Bag(id, schema.length, seq(edges), Leaving.letters(relation, schema))
   def unique(id: Int, view: String, key: JavaList[Attribute], width: Int, edges: JavaList[Edge]): Operator =
     Unique(id, key.size, width, seq(edges), Leaving.doubled(view, seq(key)))
-  def join(id: Int, keyWidth: Int, left: JavaList[Attribute], right: JavaList[Attribute], condition: Expression, edges: JavaList[Edge]): Operator = {
-    val row = AttributeSeq(seq(left) ++ seq(right))
-    JoinOperator(id, keyWidth, (left.size, right.size), Option(condition).map(BindReferences.bindReference(_, row)), seq(edges))
-  }
+  def join(id: Int, plan: JoinPlan, left: JavaList[Attribute], right: JavaList[Attribute], edges: JavaList[Edge]): Operator =
+    plan.operator(id, seq(left), seq(right), seq(edges))
+  def window(id: Int, plan: WindowPlan, edges: JavaList[Edge]): Operator = plan.operator(id, seq(edges))
+  def top(id: Int, plan: TopPlan, growing: Boolean, spread: Int, edges: JavaList[Edge]): Operator = plan.operator(id, growing, spread, seq(edges))
   def aggregate(id: Int, plan: AggregatePlan, edges: JavaList[Edge]): Operator =
     AggregateOperator(id, plan.keyWidth, plan.gathering, plan.buffer, plan.result, plan.ordered, seq(edges))
   def chain(id: Int, operators: JavaList[Operator]): Chain = Chain(id, seq(operators))
@@ -130,6 +160,12 @@ object Door {
       .transformWithState(processor, TimeMode.None(), OutputMode.Append())(Encoders.BINARY)
       .toDF("envelope")
     out.select(out.col("envelope"), ExpressionUtils.column(EnvelopeGroup(ExpressionUtils.expression(out.col("envelope")), slots)).as("group"))
+  }
+
+  /** The rows of a leaf that is no declared relation, as they are now, put into a file. */
+  def writeStatic(session: ClassicSession, leaf: LogicalPlan, path: String): Unit = {
+    val rows = ClassicDataset.ofRows(session, leaf).queryExecution.toRdd.map(_.asInstanceOf[UnsafeRow].copy())
+    StaticFile.write(rows.toLocalIterator, Paths.get(path))
   }
 
   // What leaves a batch

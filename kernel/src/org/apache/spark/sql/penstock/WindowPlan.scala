@@ -2,9 +2,7 @@ package org.apache.spark.sql.penstock
 
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.expressions.aggregate.{AggregateExpression, AggregateFunction}
-import org.apache.spark.sql.catalyst.optimizer.NormalizeFloatingNumbers
 import org.apache.spark.sql.catalyst.plans.logical.{Window => LogicalWindow}
-import org.apache.spark.sql.catalyst.util.UnsafeRowUtils
 import org.apache.spark.sql.types._
 import penstock.kernel.engine._
 import scala.collection.mutable.{ArrayBuffer, LinkedHashMap => OrderedMap}
@@ -16,12 +14,13 @@ final class WindowPlan(node: LogicalWindow, timeZone: String) {
   private val input = AttributeSeq(node.child.output)
 
   /** The key's expressions, over the input; equal partitions have equal bytes. */
-  val keys: Seq[Expression] = node.partitionSpec.map { each =>
-    if (!UnsafeRowUtils.isBinaryStable(each.dataType))
-      throw new Unsupported(s"PARTITION BY ${each.sql}", "strings under a collation cannot be partition keys yet")
-    NormalizeFloatingNumbers.normalize(each)
-  }
+  val keys: Seq[Expression] = node.partitionSpec.map(AggregatePlan.keyed(_, "PARTITION BY"))
   val keyWidth: Int = keys.length
+  /** The input row is the child's output, the output row the node's. */
+  val inputs: Seq[Expression] = node.child.output
+  val output: Seq[Attribute] = node.output
+
+  def operator(id: Int, edges: Seq[Edge]): Operator = Window(id, keyWidth, order, frames, values, edges)
   val order: RowOrder = WindowPlan.order(node.orderSpec, node.child.output)
 
   private val groups = OrderedMap.empty[FrameKey, ArrayBuffer[Planned]]

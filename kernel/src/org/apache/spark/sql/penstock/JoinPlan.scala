@@ -1,0 +1,75 @@
+package org.apache.spark.sql.penstock
+
+import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.catalyst.planning.ExtractEquiJoinKeys
+import org.apache.spark.sql.catalyst.plans._
+import org.apache.spark.sql.catalyst.plans.logical.{Join => LogicalJoin}
+import penstock.kernel.engine.{Edge, Join, JoinKind, Operator, Span}
+
+/** A join taken apart: its kind, the keys of both sides, what else must hold, and where that is a range, the column by which each side is ordered. */
+final class JoinPlan(node: LogicalJoin) {
+  val kind: String = node.joinType match {
+    case _: InnerLike => "inner"
+    case LeftOuter => "left"
+    case RightOuter => "right"
+    case FullOuter => "full"
+    case LeftSemi => "semi"
+    case LeftAnti => "anti"
+    case _: ExistenceJoin => "exists"
+    case other => throw new Unsupported(s"${other.sql} JOIN", "it is not supported yet")
+  }
+  private val (left, right, rest) = node match {
+    case ExtractEquiJoinKeys(_, l, r, others, _, _, _, _) => (l, r, others)
+    case _ => (Nil, Nil, node.condition)
+  }
+  val leftKeys: Seq[Expression] = left.map(AggregatePlan.keyed(_, "JOIN ON"))
+  val rightKeys: Seq[Expression] = right.map(AggregatePlan.keyed(_, "JOIN ON"))
+  val condition: Option[Expression] = rest
+
+  /** The comparisons that bound a side: (its expression, the bound, whether that is the lower one). */
+  private def bounds(mine: AttributeSet, theirs: AttributeSet): Seq[(Expression, Expression, Boolean)] = {
+    def comparison(e: Expression): Option[(Expression, Expression, Boolean)] = e match {
+      case GreaterThan(a, b) => Some((a, b, true))
+      case GreaterThanOrEqual(a, b) => Some((a, b, true))
+      case LessThan(a, b) => Some((a, b, false))
+      case LessThanOrEqual(a, b) => Some((a, b, false))
+      case _ => None
+    }
+    rest.toSeq.flatMap(JoinPlan.conjuncts).flatMap(comparison).flatMap { case (a, b, lower) =>
+      if (of(a, mine) && of(b, theirs)) Some((a, b, lower)) else if (of(b, mine) && of(a, theirs)) Some((b, a, !lower)) else None
+    }
+  }
+  private def of(e: Expression, side: AttributeSet): Boolean = e.references.nonEmpty && e.references.subsetOf(side)
+
+  /** The expression that has the most bounds, with a lower and an upper one. */
+  private def spanned(mine: AttributeSet, theirs: AttributeSet): Option[(Expression, Option[Expression], Option[Expression])] = {
+    val found = bounds(mine, theirs)
+    found.map(_._1).map { column =>
+      val its = found.filter(_._1.semanticEquals(column))
+      (column, its.find(_._3).map(_._2), its.find(!_._3).map(_._2))
+    }.sortBy { case (_, from, until) => -(from.size + until.size) }.headOption
+  }
+  private val spans = Seq(spanned(node.left.outputSet, node.right.outputSet), spanned(node.right.outputSet, node.left.outputSet))
+  /** What a side must send besides its columns: the expression that orders it. */
+  private val ordering: Seq[Seq[NamedExpression]] = spans.map(_.toSeq.map { case (column, _, _) => Alias(column, "ordering")() })
+  def extra(side: Int): Seq[Expression] = ordering(side).map(AggregatePlan.plain)
+  def extraColumns(side: Int): Seq[Attribute] = ordering(side).map(_.toAttribute)
+
+  /** `left` and `right` are the columns that the sides send, the extra ones last. */
+  def operator(id: Int, left: Seq[Attribute], right: Seq[Attribute], edges: Seq[Edge]): Operator = {
+    def bind(e: Expression, row: Seq[Attribute]): Expression = BindReferences.bindReference(e, AttributeSeq(row))
+    val widths = (left.length, right.length)
+    val rows = Seq((left, right), (right, left))
+    val made = spans.zip(rows).map { case (span, (mine, theirs)) =>
+      span.map { case (column, from, until) => Span(mine.length - 1, column.dataType, from.map(bind(_, theirs)), until.map(bind(_, theirs))) }
+    }
+    Join(id, leftKeys.length, JoinKind.all(kind), widths, condition.map(bind(_, left ++ right)), (made.head, made.last), edges)
+  }
+}
+
+object JoinPlan {
+  def conjuncts(condition: Expression): Seq[Expression] = condition match {
+    case And(a, b) => conjuncts(a) ++ conjuncts(b)
+    case other => Seq(other)
+  }
+}

@@ -1,0 +1,76 @@
+package org.apache.spark.sql.penstock
+
+import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.catalyst.expressions.aggregate.{AggregateExpression, AggregateFunction, Complete, Count}
+import org.apache.spark.sql.catalyst.planning.PhysicalAggregation
+import org.apache.spark.sql.catalyst.plans.{Inner, LeftAnti, LeftOuter}
+import org.apache.spark.sql.catalyst.plans.logical._
+import org.apache.spark.sql.types.IntegerType
+
+/** What Catalyst leaves in an optimized plan for its own physical operators, said in joins and aggregates. */
+object Rewriting {
+  def apply(optimized: LogicalPlan): LogicalPlan = optimized.transformUp {
+    case join @ Join(left, right, LeftAnti, Some(NotIn(l, r)), _) if l.references.subsetOf(left.outputSet) && r.references.subsetOf(right.outputSet) =>
+      notIn(join, l, r)
+    case aggregate: Aggregate if asks(aggregate.aggregateExpressions) => answered(inTwo(aggregate))
+    case node if asks(node.expressions) => answered(node)
+    case limit @ (_: GlobalLimit | _: Offset) => sunk(limit.asInstanceOf[UnaryNode])
+  }
+
+  /** A limit goes beneath projections, to the order that it is about. */
+  private def sunk(limit: UnaryNode): LogicalPlan = limit.child match {
+    case LocalLimit(_, below) => sunk(limit.withNewChildren(Seq(below)).asInstanceOf[UnaryNode])
+    case Project(items, below) => Project(items, sunk(limit.withNewChildren(Seq(below)).asInstanceOf[UnaryNode]))
+    case _ => limit
+  }
+
+  private def asks(expressions: Seq[Expression]): Boolean = expressions.exists(_.exists(_.isInstanceOf[ScalarSubquery]))
+
+  /** The condition that Catalyst makes of NOT IN with one column: equal, or one of the two is NULL. */
+  private object NotIn {
+    def unapply(condition: Expression): Option[(Expression, Expression)] = condition match {
+      case Or(EqualTo(l, r), IsNull(EqualTo(l2, r2))) if l.semanticEquals(l2) && r.semanticEquals(r2) => Some((l, r))
+      case Or(IsNull(EqualTo(l2, r2)), EqualTo(l, r)) if l.semanticEquals(l2) && r.semanticEquals(r2) => Some((l, r))
+      case _ => None
+    }
+  }
+
+  /** No equal row, and either no row at all, or no NULL on either side. The two facts about the right side are one row. */
+  private def notIn(join: Join, l: Expression, r: Expression): LogicalPlan = {
+    val unmatched = join.copy(condition = Some(EqualTo(l, r)))
+    val any = Alias(GreaterThan(whole(Count(Literal(1))), Literal(0L)), "any")()
+    val nulls = Alias(GreaterThan(whole(Count(If(IsNull(r), Literal(1), Literal(null, IntegerType)))), Literal(0L)), "nulls")()
+    val facts = Aggregate(Nil, Seq(any, nulls), join.right)
+    val both = Join(unmatched, facts, Inner, None, JoinHint.NONE)
+    Project(join.left.output, Filter(Or(Not(any.toAttribute), And(Not(nulls.toAttribute), IsNotNull(l))), both))
+  }
+
+  private def whole(f: AggregateFunction): AggregateExpression = AggregateExpression(f, Complete, isDistinct = false)
+
+  /** An aggregate, and above it what is made of its groups and functions: a subquery is no part of either. */
+  private def inTwo(node: Aggregate): Project = {
+    val PhysicalAggregation(groups, functions, results, child) = node: @unchecked
+    val gathered = Aggregate(groups.map(AggregatePlan.plain), groups ++ functions.map(f => Alias(f, f.sql)(f.resultId)), child)
+    Project(results, if (asks(gathered.expressions)) answered(gathered) else gathered)
+  }
+
+  /** Every scalar subquery becomes a relation of at most one row, joined to the node's input. */
+  private def answered(node: LogicalPlan): LogicalPlan = {
+    val found = node.expressions.flatMap(_.collect { case s: ScalarSubquery => s }).foldLeft(Seq.empty[ScalarSubquery]) { (known, each) =>
+      if (known.exists(_.canonicalized == each.canonicalized)) known else known :+ each
+    }
+    val answers = found.map(each => each.canonicalized -> answer(each))
+    val joined = answers.foldLeft(node.children.head) { case (child, (_, each)) => Join(child, each, LeftOuter, None, JoinHint.NONE) }
+    val changed = node.transformExpressions { case s: ScalarSubquery => answers.find(_._1 == s.canonicalized).get._2.output.head }
+      .withNewChildren(joined +: node.children.tail)
+    if (changed.output.map(_.exprId) == node.output.map(_.exprId)) changed else Project(node.output, changed)
+  }
+
+  private def answer(subquery: ScalarSubquery): LogicalPlan = {
+    if (subquery.outerAttrs.nonEmpty) throw new Unsupported(subquery.sql, "it refers to columns outside of it in a way that is no join")
+    if (subquery.plan.maxRows.forall(_ > 1))
+      throw new Unsupported("a scalar subquery that may give several rows", "Spark would fail when it does; write max(...) or LIMIT 1 in it")
+    val column = subquery.plan.output.head
+    Project(Seq(Alias(column, column.name)()), apply(subquery.plan))
+  }
+}

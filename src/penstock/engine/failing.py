@@ -1,0 +1,44 @@
+"""Failures of a running query, told as ours: what Spark says in one line, and what helps."""
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
+
+from penstock.engine.catalyst import Handle
+from penstock.engine.wording import plain_text
+from penstock.errors import EngineError
+from penstock.model import Pipeline
+
+PLAN: Final = "=== Streaming Query ==="
+# How Spark words it where it cannot go on with a checkpoint.
+DAMAGED: Final = re.compile(r"STATE_STORE|MALFORMED_LOG_FILE|not found in offset log|batch \d+ doesn't exist")
+
+
+def failed(pipeline: Pipeline, error: PySparkException | Py4JJavaError) -> EngineError:
+    """Of a chain of causes the last one that has a code says most; without any, the last of all."""
+    said = list(_causes(error))
+    detail = plain_text(next((text for text in reversed(said) if re.search(r"\[[A-Z_.]+\]", text)), said[-1]))
+    if any(DAMAGED.search(text) for text in said):
+        return EngineError(
+            f'the checkpoint of pipeline "{pipeline.name}" is damaged',
+            detail=detail,
+            hint="Its views are as they were. To compute them anew from the log: penstock reset PIPELINE",
+        )
+    return EngineError(
+        f'pipeline "{pipeline.name}" stopped',
+        detail=detail,
+        hint="Its views are as they were after the last batch; --debug shows all that Spark says.",
+    )
+
+
+def _causes(error: PySparkException | Py4JJavaError) -> Iterator[str]:
+    if isinstance(error, PySparkException):
+        yield str(error).partition(PLAN)[0]
+        return
+    cause: Handle = error.java_exception
+    while cause is not None:
+        yield str(cause.getMessage() or cause.getClass().getSimpleName())
+        cause = cause.getCause()

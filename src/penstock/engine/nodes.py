@@ -1,0 +1,119 @@
+"""The algebra: what is left of a query when Catalyst has optimized it.
+
+It is small and closed. Expressions are handles to Catalyst's own, to be bound later; `plan` is the node of Catalyst's
+tree that a node was read from, by which equal trees are found.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+Handle = Any
+"""An object of the JVM, held through py4j."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a node's output: Catalyst's attribute, with its name and its number at hand."""
+
+    name: str
+    id: int
+    handle: Handle
+
+
+@dataclass(frozen=True)
+class Scan:
+    """A declared relation, or another view."""
+
+    relation: str
+    columns: tuple[Column, ...]
+
+
+@dataclass(frozen=True)
+class Static:
+    """Rows that do not change: VALUES, or files that are read once."""
+
+    columns: tuple[Column, ...]
+    plan: Handle
+
+
+@dataclass(frozen=True)
+class Project:
+    items: tuple[Handle, ...]
+    child: "Node"
+
+
+@dataclass(frozen=True)
+class Filter:
+    condition: Handle
+    child: "Node"
+
+
+@dataclass(frozen=True)
+class Union:
+    columns: tuple[Column, ...]
+    children: "tuple[Node, ...]"
+
+
+@dataclass(frozen=True)
+class Expand:
+    """Every row once for each projection."""
+
+    columns: tuple[Column, ...]
+    projections: tuple[tuple[Handle, ...], ...]
+    child: "Node"
+
+
+@dataclass(frozen=True)
+class Generate:
+    """Every row with each of the rows that `generator` makes of it; `made` are its columns."""
+
+    generator: Handle
+    outer: bool
+    kept: tuple[Column, ...]
+    made: tuple[Column, ...]
+    child: "Node"
+
+
+@dataclass(frozen=True)
+class Join:
+    """On keys, with what is left of the condition; `parts` says of which kind and on what."""
+
+    parts: Handle
+    columns: tuple[Column, ...]
+    plan: Handle
+    left: "Node"
+    right: "Node"
+
+
+@dataclass(frozen=True)
+class Aggregate:
+    columns: tuple[Column, ...]
+    plan: Handle
+    child: "Node"
+
+
+@dataclass(frozen=True)
+class Window:
+    """Every row with the values of window functions behind it."""
+
+    parts: Handle
+    columns: tuple[Column, ...]
+    plan: Handle
+    child: "Node"
+
+
+@dataclass(frozen=True)
+class Top:
+    """The rows from `offset` on, `limit` of them, in the order of `orders`, for each `partition`."""
+
+    partition: tuple[Handle, ...]
+    orders: tuple[Handle, ...]
+    limit: int
+    offset: int
+    columns: tuple[Column, ...]
+    plan: Handle
+    child: "Node"
+
+
+Node = Scan | Static | Project | Filter | Union | Expand | Generate | Join | Aggregate | Window | Top
+Stateful = Join | Aggregate | Window | Top

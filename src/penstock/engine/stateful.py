@@ -1,0 +1,123 @@
+"""Operators with state: joins, aggregates, windows and first rows, put into the graph over the flows that feed them."""
+
+from dataclasses import replace
+
+from penstock.engine.graph import Branch, Flow, Graph, Operator
+from penstock.engine.nodes import Aggregate, Column, Handle, Join, Top, Window
+
+PARTS = 16
+"""The first rows of all are looked for among the first rows of so many parts, which tasks find side by side."""
+FEW = 10_000
+"""Up to so many rows that pays."""
+LONE = {"left": (0,), "right": (1,), "full": (0, 1), "anti": (0,), "exists": (0,)}
+"""By kind of join: the sides whose rows are in the answer even without a partner."""
+
+
+def joined(graph: Graph, node: Join, left: Flow, right: Flow) -> Flow:
+    """Rows whose key is NULL match nothing: they stay away from the operator, or pass it by as without a partner."""
+    operator, kind = graph.operator("join", plan=node.parts), node.parts.kind()
+    keys = (list(graph.door.list(node.parts.leftKeys())), list(graph.door.list(node.parts.rightKeys())))
+    lone: list[Branch] = []
+    for port, flow in enumerate((left, right)):
+        for branch in flow.branches:
+            over = [graph.substituted(key, branch) for key in keys[port]]
+            extra = graph.over(node.parts.extra(port), branch)
+            present = tuple(graph.door.notNull(graph.handles(over)))
+            narrowed = replace(branch, filters=(*branch.filters, *present))
+            graph.connect(narrowed, operator, port, key=over, value=(*graph.values(branch), *extra))
+            without = graph.door.anyNull(graph.handles(over))
+            if port in LONE.get(kind, ()) and without is not None:
+                lone.append(_without_partner(graph, node, replace(branch, filters=(*branch.filters, without)), port))
+    _describe_join(graph, operator, node, (left, right))
+    operator.key = tuple({"right": keys[1], "full": []}.get(kind, keys[0]))
+    growing = kind in ("inner", "semi") and left.growing and right.growing
+    flow = graph.answer(operator, node.columns, growing=growing, key=_key_of_join(graph, kind, keys, (left, right)))
+    return replace(flow, branches=(*flow.branches, *lone))
+
+
+def _describe_join(graph: Graph, operator: Operator, node: Join, sides: tuple[Flow, Flow]) -> None:
+    """The columns that the sides send, and those that come out."""
+    known = {column.id: column for column in node.columns}
+    sent: list[list[Column]] = []
+    for port, flow in enumerate(sides):
+        own = [Column(e.name(), graph.door.identity(e), e.toAttribute()) for e in flow.out]
+        own += [Column(a.name(), graph.door.identity(a), a) for a in graph.door.list(node.parts.extraColumns(port))]
+        sent.append(own)
+    operator.parts["sent"] = tuple(sent)
+    given = sent[0] + ([] if node.parts.kind() in ("semi", "anti", "exists") else sent[1])
+    operator.row = [known.get(column.id, column) for column in given]
+    if node.parts.kind() == "exists":
+        operator.row.append(node.columns[-1])
+
+
+def _without_partner(graph: Graph, node: Join, branch: Branch, side: int) -> Branch:
+    mine = {graph.door.identity(e): e for e in branch.out}
+    missing = False if node.parts.kind() == "exists" else None
+    out = [
+        graph.door.renamed(mine[column.id], column.handle)
+        if column.id in mine
+        else graph.door.constant(column.handle, missing)
+        for column in node.columns
+    ]
+    return replace(branch, out=tuple(out))
+
+
+def _key_of_join(
+    graph: Graph, kind: str, keys: tuple[list[Handle], list[Handle]], sides: tuple[Flow, Flow]
+) -> tuple[int, ...] | None:
+    """A side whose key is joined on has at most one row for each of the other side, whose key it then is."""
+    left, right = sides
+    if kind in ("semi", "anti", "exists"):
+        return left.key
+    numbers = [{graph.door.identity(e) for e in side if graph.door.isColumn(e)} for side in keys]
+    if left.key is not None and kind in ("inner", "left") and right.is_unique(tuple(numbers[1])):
+        return left.key
+    if right.key is not None and kind in ("inner", "right") and left.is_unique(tuple(numbers[0])):
+        return right.key
+    return None if left.key is None or right.key is None else (*left.key, *right.key)
+
+
+def aggregated(graph: Graph, node: Aggregate, flow: Flow) -> Flow:
+    plan = graph.door.aggregatePlan(node.plan, flow.growing)
+    operator = graph.operator("aggregate", plan=plan, node=node.plan, growing=flow.growing)
+    operator.row = list(node.columns)
+    for branch in flow.branches:
+        graph.connect(branch, operator, 0, key=graph.over(plan.keys(), branch), value=graph.over(plan.inputs(), branch))
+    positions = list(plan.keyColumns())
+    operator.key = tuple(node.columns[at].handle if at >= 0 else None for at in positions)
+    whole = all(at >= 0 for at in positions)
+    key = tuple(node.columns[at].id for at in positions) if whole else None
+    return graph.answer(operator, node.columns, growing=False, key=key)
+
+
+def windowed(graph: Graph, node: Window, flow: Flow) -> Flow:
+    operator = graph.operator("window", plan=node.parts, node=node.plan)
+    for branch in flow.branches:
+        key = graph.over(node.parts.keys(), branch)
+        graph.connect(branch, operator, 0, key=key, value=graph.over(node.parts.inputs(), branch))
+    operator.row = [Column(a.name(), graph.door.identity(a), a) for a in graph.door.list(node.parts.output())]
+    operator.key = tuple(graph.door.list(node.parts.keys()))
+    return graph.answer(operator, node.columns, growing=False, key=flow.key)
+
+
+def topped(graph: Graph, node: Top, flow: Flow) -> Flow:
+    """The first rows; where they are few, and of all rows, first of each part, then of those."""
+    wanted = node.limit + node.offset
+    if not node.partition and wanted <= FEW:
+        flow = _first(graph, node, flow, limit=wanted, offset=0, parts=PARTS)
+    return _first(graph, node, flow, limit=node.limit, offset=node.offset, parts=0)
+
+
+def _first(graph: Graph, node: Top, flow: Flow, *, limit: int, offset: int, parts: int) -> Flow:
+    handles = graph.handles
+    columns = [column.handle for column in node.columns]
+    plan = graph.door.topPlan(handles(node.partition), handles(node.orders), handles(columns), limit, offset)
+    operator = graph.operator("top", plan=plan, node=node, growing=flow.growing, limit=limit, offset=offset)
+    for branch in flow.branches:
+        values = graph.values(branch)
+        key = [graph.door.spread(handles(values), parts)] if parts else graph.over(plan.keys(), branch)
+        graph.connect(branch, operator, 0, key=key, value=values)
+    operator.row = list(node.columns)
+    operator.parts["spread"] = (parts,) if parts else ()
+    operator.key = () if parts else tuple(graph.door.list(plan.keys()))
+    return graph.answer(operator, node.columns, growing=False, key=flow.key)

@@ -1,0 +1,29 @@
+"""Static rows: what a query reads besides declared relations, VALUES or files, read once when a lineage begins.
+
+They lie in the lineage's folder from then on, and are in the first batch of its query. That the files have not changed
+since is part of the fingerprint.
+"""
+
+from pathlib import Path
+
+from pyspark.sql import DataFrame, SparkSession
+
+from penstock.engine.graph import Graph, Operator
+from penstock.engine.lineage import Lineage
+
+SOURCE = "penstock.kernel.source.StaticSource"
+
+
+def static_streams(spark: SparkSession, graph: Graph, lineage: Lineage) -> dict[str, DataFrame]:
+    """By name the streams of all static relations; those that were not read yet are read now."""
+    found = [operator for operator in graph.sources.values() if operator.kind == "static"]
+    if found:
+        (lineage.folder / "static").mkdir(exist_ok=True)
+    return {each.title: _stream(spark, graph, each, lineage.folder / "static" / f"{each.title}.rows") for each in found}
+
+
+def _stream(spark: SparkSession, graph: Graph, operator: Operator, path: Path) -> DataFrame:
+    if not path.exists():
+        graph.door.writeStatic(spark._jsparkSession, operator.parts["plan"], str(path))
+    columns = ", ".join(f"c{i} {column.handle.dataType().sql()}" for i, column in enumerate(operator.row))
+    return spark.readStream.format(SOURCE).schema(columns).option("path", str(path)).load()
