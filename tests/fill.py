@@ -8,7 +8,6 @@ import json
 import logging
 import re
 import sys
-import tempfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from datetime import date, datetime
@@ -18,12 +17,13 @@ from pathlib import Path
 from typing import Any
 
 from penstock.app.testing import Case, cases_in
+from penstock.app.testing.bench import Ground
 from penstock.app.testing.comparing import Row
 from penstock.app.testing.documents import documents_in
+from penstock.app.testing.how import How
 from penstock.app.testing.playing import InBatch
-from penstock.app.testing.running import How
+from penstock.app.testing.running import room
 from penstock.app.testing.values import shown
-from penstock.engine import session
 
 PLAIN = re.compile(r"(?!(?:true|false|null|nan)$)[A-Za-z][\w.]*(?: [\w.]+)*", re.IGNORECASE | re.ASCII)
 WIDTH = 120
@@ -31,13 +31,13 @@ WIDTH = 120
 
 def main(paths: Sequence[Path]) -> None:
     logging.disable()  # PySpark tells of every view that is asked for before it is there
-    with tempfile.TemporaryDirectory() as folder, session("fill", conf=How().settings(Path(folder))) as spark:
+    with room() as folder, How().session(folder) as ground:
         for path in paths:
             values = [document.value for document in documents_in(path)]
             for number, (case, value) in enumerate(zip(cases_in([path]), values, strict=True)):
                 print(f"{path.name}: {case.name}", file=sys.stderr)
                 if case.error is None:
-                    fill(spark, Path(folder) / f"{path.stem}-{number}", case, value)
+                    fill(ground, folder / f"{path.stem}-{number}", case, value)
             path.write_text(_comments(path) + "---\n".join(map(document_text, values)))
 
 
@@ -45,8 +45,8 @@ def _comments(path: Path) -> str:
     return "".join(f"{line}\n" for line in takewhile(lambda line: line[:1] in ("#", ""), path.read_text().splitlines()))
 
 
-def fill(spark: Any, folder: Path, case: Case, value: dict[str, Any]) -> None:
-    player = InBatch(spark, folder, case)
+def fill(ground: Ground, folder: Path, case: Case, value: dict[str, Any]) -> None:
+    player = InBatch(ground, folder, case)
     player.open()
     for step, written in zip(case.steps, value["steps"], strict=True):
         seen = player.play(step)

@@ -1,5 +1,6 @@
 """What Spark is started with follows from the master, the cores and the user's own settings."""
 
+import os
 from collections.abc import Mapping
 
 import pytest
@@ -39,6 +40,19 @@ def test_the_users_settings_win() -> None:
 
 def test_the_users_jars_stand_beside_the_kernel() -> None:
     assert chosen(spark_jars="mine.jar")["spark.jars"] == f"{KERNEL},mine.jar"
+
+
+def test_the_users_class_path_stands_behind_the_kernel() -> None:
+    assert (
+        chosen(spark_driver_extraClassPath="mine.jar")["spark.driver.extraClassPath"] == f"{KERNEL}{os.pathsep}mine.jar"
+    )
+
+
+def test_checkpoints_on_this_machine_are_synced_those_on_a_cluster_are_the_clusters() -> None:
+    assert chosen("local[2]")["spark.hadoop.fs.file.impl"] == "penstock.kernel.engine.LocalFiles"
+    elsewhere = chosen("spark://somewhere:7077", spark_driver_extraClassPath="mine.jar")
+    assert "spark.hadoop.fs.file.impl" not in elsewhere
+    assert elsewhere["spark.driver.extraClassPath"] == "mine.jar"
 
 
 def test_a_cluster_is_not_told_to_call_back_to_this_machine_only() -> None:

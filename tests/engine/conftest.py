@@ -15,6 +15,7 @@ from penstock.log import Log
 from penstock.model import pipeline_of
 from penstock.views import Position, SqliteStore, ViewReader, catch_up
 from tests.engine.folded import Folded
+from tests.engine.power import compile_watched_disk
 
 QUICK = {
     "spark.sql.codegen.wholeStage": "false",
@@ -113,3 +114,11 @@ def bench(spark: SparkSession, tmp_path: Path) -> Iterator[Callable[..., Bench]]
     yield make
     for each in opened:
         each.log.close()
+
+
+@pytest.fixture(scope="session")
+def watched_disk(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The classes of the watched disk of `kernel/test`."""
+    classes = tmp_path_factory.mktemp("watched")
+    compile_watched_disk(classes)
+    return classes

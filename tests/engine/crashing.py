@@ -1,13 +1,16 @@
-"""Runs of a pipeline in process groups of their own, Python and Java together, that die as a whole."""
+"""Runs of a pipeline in process groups of their own, Python and Java, that die: as a whole, or Python alone."""
 
 import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from time import monotonic
+from typing import Any
 
 from penstock.engine.stages import Stage
 from penstock.log import Log
@@ -18,65 +21,99 @@ VICTIM = [sys.executable, "-m", "tests.engine.victim"]
 SOON = 300.0
 """Seconds until a run must have come to its point, on a machine that has other things to do too."""
 FRAMES, PACE = 30, 0.05
-Process = subprocess.Popen[str]
 
 
 @dataclass(frozen=True)
 class Death:
-    """Where a run dies: at a stage of the `count`-th batch that reaches it, or so many seconds after it was ready."""
+    """Where a run dies: at a stage of the `count`-th batch that reaches it, or so many seconds after it was ready.
+
+    Where Python dies `alone`, Java is still there for a while.
+    """
 
     stage: Stage | None = None
     count: int = 0
     seconds: float = SOON
+    alone: bool = False
 
-    def __str__(self) -> str:
-        return f"{self.stage.value}, batch {self.count}" if self.stage else f"after {self.seconds:.2f} seconds"
+    def told(self) -> dict[str, Any]:
+        if self.stage is None:
+            return {"at": "any moment", "seconds": round(self.seconds, 3), "Python alone": self.alone}
+        return {"at": self.stage.value, "count": self.count, "Python alone": self.alone}
+
+
+@dataclass(frozen=True)
+class Running:
+    """A process that leads a group of its own. What it says goes to files: pipes would end with its Java process."""
+
+    process: subprocess.Popen[bytes]
+    folder: Path
+
+    def said(self) -> list[str]:
+        return (self.folder / "out").read_text().splitlines()
+
+    def errors(self) -> str:
+        return (self.folder / "err").read_text()
+
+    def wait(self, seconds: float = SOON) -> int:
+        """Its exit code, soon."""
+        return self.process.wait(seconds)
+
+    def until(self, holds: Callable[[], bool], seconds: float = SOON) -> None:
+        """Waits until that is so; fails if the process ends before."""
+        until = monotonic() + seconds
+        while not holds():
+            assert self.process.poll() is None and monotonic() < until, self.errors()
+            self.lives(PACE)
+
+    def lives(self, seconds: float) -> bool:
+        """Whether it still does after that time."""
+        with suppress(subprocess.TimeoutExpired):
+            self.process.wait(seconds)
+            return False
+        return True
+
+    def kill(self, *, alone: bool = False) -> None:
+        with suppress(ProcessLookupError):
+            os.kill(self.process.pid, signal.SIGKILL) if alone else os.killpg(self.process.pid, signal.SIGKILL)
 
 
 @contextmanager
-def started(*command: str) -> Iterator[Process]:
-    """A process that leads a group of its own; nobody of the group is left behind."""
-    run = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
-    with run:
+def started(*command: str, alone: bool = False) -> Iterator[Running]:
+    """A process; in the end it is killed, with its group unless it is to die `alone`."""
+    with TemporaryDirectory() as folder, open(f"{folder}/out", "wb") as out, open(f"{folder}/err", "wb") as err:
+        process = subprocess.Popen(command, stdout=out, stderr=err, start_new_session=True)
+        run = Running(process, Path(folder))
         try:
             yield run
         finally:
-            kill(run)
+            run.kill(alone=alone)
+            process.wait()
 
 
-def kill(run: Process) -> None:
-    """The whole group, at once."""
-    with suppress(ProcessLookupError):
-        os.killpg(run.pid, signal.SIGKILL)
+def run_and_die(shop: Shop, log: Log, death: Death, *, frames: int = FRAMES) -> int | None:
+    """Runs until it dies, while frames come in; the batch that it died at, if it died at a stage."""
+    place = [(death.stage or Stage.PLANNED).value, str(death.count), "alone" if death.alone else "together"]
+    with started(*VICTIM, str(shop.folder), *place, alone=death.alone) as run:
+        run.until(lambda: run.said()[:1] == ["ready"])
+        feed(shop, log, run, death.seconds, frames)
+        if death.stage is None:
+            run.kill(alone=death.alone)
+        assert run.wait() == -signal.SIGKILL, run.errors()
+        return int(run.said()[-1]) if death.stage else None
 
 
-def run_and_die(shop: Shop, log: Log, death: Death) -> int | None:
-    """Runs until it dies, while records come in; the batch that it died at, if it died at a stage."""
-    stage = death.stage or Stage.PLANNED
-    with started(*VICTIM, str(shop.folder), stage.value, str(death.count)) as run:
-        assert run.stdout is not None and run.stderr is not None
-        ready = run.stdout.readline()
-        feed(shop, log, run, death.seconds)
-        kill(run)
-        said, errors = run.stdout.read(), run.stderr.read()
-    assert (ready, run.returncode) == ("ready\n", -signal.SIGKILL), errors
-    return int(said.split()[-1]) if death.stage else None
-
-
-def feed(shop: Shop, log: Log, run: Process, seconds: float) -> None:
-    """Appends some frames while the run lives, and waits until it is dead or the time is over."""
+def feed(shop: Shop, log: Log, run: Running, seconds: float, frames: int) -> None:
+    """Appends while the run lives, and waits until it is dead or the time is over."""
     over_at = monotonic() + seconds
-    for frame in range(FRAMES):
+    for _ in range(frames):
         shop.append(log)
-        left = max(0.0, over_at - monotonic())
-        with suppress(subprocess.TimeoutExpired):
-            run.wait(timeout=left if frame == FRAMES - 1 else min(PACE, left))
+        if not run.lives(PACE) or monotonic() > over_at:
             return
+    run.lives(max(0.0, over_at - monotonic()))
 
 
 def drained(shop: Shop) -> tuple[int, str]:
     """A run that nobody kills, to the end of the log, in large steps; its exit code and what it said."""
     shop.declare(max_records_per_batch=1000)
     with started(*PENSTOCK, str(shop.folder), "--once") as run:
-        _, errors = run.communicate(timeout=SOON)
-    return run.returncode, errors
+        return run.wait(), run.errors()

@@ -7,14 +7,39 @@ was written past the disk, and is not safe either.
 
 import json
 import os
+import runpy
 import shutil
+import subprocess
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from copy import copy
 from pathlib import Path
 from random import Random
 
+from penstock.engine.session import KERNEL
+from tests.engine.shop import SETTINGS
+
+ROOT = Path(__file__).parent.parent.parent
 PAGE = 512
+
+
+def compile_watched_disk(classes: Path) -> None:
+    """Compiles the watched disk against the kernel."""
+    build = runpy.run_path(str(ROOT / "kernel" / "build.py"))
+    jars = f"{build['pyspark_jars']()}/*{os.pathsep}{KERNEL}"
+    sources = map(str, (ROOT / "kernel" / "test" / "penstock" / "kernel" / "engine").glob("Watched*.scala"))
+    compiler = ["scala.tools.nsc.Main", "-usejavacp", "-d", str(classes), *sources]
+    subprocess.run([build["java"](), "-Xss8m", "-XX:TieredStopAtLevel=1", "-cp", jars, *compiler], check=True)
+
+
+def watched(classes: Path, folder: Path) -> Mapping[str, str]:
+    """The settings of runs that write to a watched disk, which keeps its journal in `folder`."""
+    return {
+        **SETTINGS,
+        "spark.driver.extraClassPath": str(classes),
+        "spark.driver.extraJavaOptions": f"{SETTINGS['spark.driver.extraJavaOptions']} -Dpenstock.watched={folder}",
+        "spark.hadoop.fs.file.impl": "penstock.kernel.engine.WatchedFiles",
+    }
 
 
 class Watched:
@@ -59,6 +84,18 @@ class Watched:
         inode = path.stat().st_ino
         named = self._names.get(path.parent, {}).get(path.name) == inode
         return named and (inode in self._safe or path.is_dir()) and (path == self._top or self.is_safe(path.parent))
+
+    def unsafe(self) -> list[Path]:
+        """What a frame relies on, and the power could take."""
+        return [path for path in needed(self._top) if not self.is_safe(path)]
+
+    def fail(self, random: Random) -> None:
+        """Puts what the power may have left in the place of the checkpoint."""
+        image = self._top.with_suffix(".image")
+        self.image(image, random)
+        shutil.rmtree(self._top)
+        if image.exists():
+            image.rename(self._top)
 
     def image(self, into: Path, random: Random) -> None:
         """Builds in `into` what the power may have left of the checkpoint."""

@@ -1,8 +1,8 @@
 """Killed at any moment, a run leaves a log and a checkpoint with which the next one goes on.
 
 Nothing is lost, nothing is there twice, and in the end topics and store equal Spark's own answer. A story is one shop,
-whose run is killed again and again; seeds, deaths and outcomes of all stories are in results/kills.json, which a soak
-writes.
+whose run is killed again and again, sometimes with the power for its checkpoint; seeds, deaths and outcomes of all
+stories are in results/kills.json, which a soak writes.
 """
 
 import json
@@ -19,6 +19,7 @@ from penstock.engine.stages import Stage
 from penstock.log import Log
 from tests.effort import SOAK
 from tests.engine.crashing import Death, drained, run_and_die
+from tests.engine.power import Watched, watched
 from tests.engine.shop import Shop
 
 RESULTS = Path(__file__).parent / "results" / "kills.json"
@@ -39,44 +40,54 @@ def stories() -> Iterator[list[dict[str, Any]]]:
 
 
 def deaths(random: Random) -> list[Death]:
-    """Every stage once, and some moments that nobody chose."""
-    found = [Death(stage, count=random.randrange(1, 5)) for stage in Stage]
-    found += [Death(seconds=random.uniform(0, 6)) for _ in range(MOMENTS)]
+    """Every stage once, and some moments that nobody chose; where Python dies alone, Java is there a while longer."""
+    found = [Death(stage, count=random.randrange(1, 5), alone=random.random() < 0.4) for stage in Stage]
+    found += [Death(seconds=random.uniform(0, 6), alone=random.random() < 0.4) for _ in range(MOMENTS)]
     return random.sample(found, len(found))
 
 
-def check_place_of_death(shop: Shop, log: Log, stage: Stage, batch: int) -> None:
+def check_after_death(shop: Shop, log: Log, death: Death, batch: int | None) -> None:
     """What lies on disk is what the stage says of the batch, which an earlier run may have brought further."""
-    framed, checkpoint = len(shop.batches(log)) - 1, shop.lineage / "checkpoint"
-    if stage is Stage.STORED:  # in a thread of its own: Spark may be further
-        assert framed >= shop.check_store(log) >= batch
+    framed, stored, checkpoint = len(shop.batches(log)) - 1, shop.check_store(log), shop.lineage / "checkpoint"
+    if death.stage is None or batch is None:
         return
-    assert framed in ((batch - 1, batch) if stage in (Stage.PLANNED, Stage.STATE_COMMITTED) else (batch,))
+    if death.stage is Stage.STORED:  # in a thread of its own: Spark may be further
+        assert framed >= stored >= batch
+        return
+    assert framed in ((batch - 1, batch) if death.stage in (Stage.PLANNED, Stage.STATE_COMMITTED) else (batch,))
     assert (checkpoint / "offsets" / str(batch)).exists() and not (checkpoint / "commits" / str(batch)).exists()
-    if stage is not Stage.PLANNED:
+    if death.stage is not Stage.PLANNED:
         states = [path for path in (checkpoint / "state").glob("[0-9]*/[0-9]*") if path.is_dir()]
         assert states and all((path / f"{batch + 1}.changelog").exists() for path in states)
 
 
+def fail_power(disk: Watched, death: Death, random: Random) -> None:
+    disk.read()
+    if death.stage not in (None, Stage.STORED):  # nothing is being written there but what nobody relies on
+        assert disk.unsafe() == []
+    disk.fail(random)
+
+
 @pytest.mark.parametrize("seed", SEEDS)
 def test_runs_that_are_killed_lose_nothing_and_double_nothing(
-    seed: int, tmp_path: Path, spark: SparkSession, stories: list[dict[str, Any]]
+    seed: int, tmp_path: Path, spark: SparkSession, watched_disk: Path, stories: list[dict[str, Any]]
 ) -> None:
-    random = Random(seed)
-    shop, kills = Shop.made(tmp_path / "shop", seed), list[dict[str, Any]]()
+    random, kills = Random(seed), list[dict[str, Any]]()
     stories.append({"seed": seed, "kills": kills, "outcome": "not equal to the oracle"})
+    shop = Shop.made(tmp_path / "shop", seed, watched(watched_disk, tmp_path / "watched"))
     with shop.opened() as log:
         shop.append(log, frames=10)
         for death in deaths(random):
+            disk = Watched(shop.lineage / "checkpoint", tmp_path / "watched")
             batch = run_and_die(shop, log, death)
-            kills.append(
-                {"at": death.stage.value if death.stage else "any moment", "death": str(death), "batch": batch}
-            )
-            shop.batches(log)
-            shop.check_store(log)
-            if death.stage is not None:
-                assert batch is not None
-                check_place_of_death(shop, log, death.stage, batch)
+            kills.append({**death.told(), "batch": batch, "power fails": False})
+            if death.alone:
+                shop.batches(log)
+                continue
+            check_after_death(shop, log, death, batch)
+            if random.random() < 0.5:
+                kills[-1]["power fails"] = True
+                fail_power(disk, death, random)
         assert drained(shop)[0] == 0
         shop.check_end(log, spark)
     stories[-1]["outcome"] = "equal to the oracle"

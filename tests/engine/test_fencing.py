@@ -11,7 +11,7 @@ from penstock.engine.run import Run, prepared, raised_epoch
 from penstock.engine.stages import Stage
 from penstock.errors import EngineError
 from tests.engine.conftest import Bench
-from tests.engine.crashing import PENSTOCK, SOON, VICTIM, started
+from tests.engine.crashing import PENSTOCK, VICTIM, started
 from tests.engine.shop import Shop
 from tests.texts import assert_golden, refused
 
@@ -25,19 +25,16 @@ pytestmark = pytest.mark.spark
 @pytest.mark.timeout(1800)
 def test_the_newer_of_two_processes_takes_over(tmp_path: Path, spark: SparkSession) -> None:
     shop = Shop.made(tmp_path / "shop", seed=1)
-    with shop.opened() as log, started(*VICTIM, str(shop.folder), Stage.FRAMED.value, "0") as older:
+    with shop.opened() as log, started(*VICTIM, str(shop.folder), Stage.FRAMED.value, "0", "together") as older:
         shop.append(log, frames=20)
-        assert older.stdout is not None
-        told = [older.stdout.readline() for _ in range(4)]  # that it is ready, then three batches
+        older.until(lambda: len(older.said()) > 3)  # that it is ready, then batches
         with started(*PENSTOCK, str(shop.folder), "--once") as newer:
-            said, errors = older.communicate(timeout=SOON)
-            _, trouble = newer.communicate(timeout=SOON)
-        assert newer.returncode == 0, trouble
-        assert (older.returncode, "Traceback" in errors) == (1, False)
-        assert_golden("engine/overtaken", errors.strip())
-        batches = {int(line) for line in [*told[1:], *said.splitlines()]}
+            codes = older.wait(), newer.wait()
+            assert codes == (1, 0), newer.errors()
+        assert_golden("engine/overtaken", older.errors().strip())
         raised = [header.frame for header in log.frames() if any("epoch" in each for each in header.control)][-1]
-        assert {h.note["batch"] for h in shop.batches(log) if h.frame < raised} == batches
+        before = [str(header.note["batch"]) for header in shop.batches(log) if header.frame < raised]
+        assert older.said() == ["ready", *before]
         shop.check_end(log, spark)
 
 

@@ -44,3 +44,11 @@ def test_views_equal_batch_after_inserts_updates_and_deletes(bench: Callable[[st
     shop.drain()
     shop.check()
     assert shop.content("bags") == [{"y": None, "s": 5, "o": 5, "e": 5}, {"y": "a", "s": 1, "o": 1, "e": 1}]
+
+
+def test_the_trigger_interval_is_sparks(bench: Callable[..., Bench]) -> None:
+    run = bench(SHOP, trigger_interval="7 seconds").run()
+    query = run.start(once=False)
+    trigger = query._jsq.streamingQuery().trigger()
+    run.wait(query, stop=lambda: True)
+    assert trigger.toString() == "ProcessingTimeTrigger(7000)"

@@ -1,9 +1,9 @@
-"""A run of a pipeline that kills itself, and its Java process with it, when a batch reaches a stage.
+"""A run of a pipeline that kills itself when a batch reaches a stage.
 
-    python -m tests.engine.victim PIPELINE STAGE COUNT
+    python -m tests.engine.victim PIPELINE STAGE COUNT alone|together
 
-says which batches reach STAGE, and dies at the COUNT-th of them (from 1; 0 for never). It has to lead a process group
-of its own. An error is told as the command line tells it.
+says which batches reach STAGE, and dies at the COUNT-th of them (from 1; 0 for never), `together` with its process
+group, which it has to lead, and so with its Java process. An error is told as the command line tells it.
 """
 
 import os
@@ -20,9 +20,10 @@ from penstock.errors import PenstockError
 class Death:
     """Comes when so many batches have reached a stage."""
 
-    def __init__(self, stage: Stage, count: int) -> None:
+    def __init__(self, stage: Stage, count: int, *, alone: bool) -> None:
         self._stage = stage
         self._count = count
+        self._alone = alone
         self._seen: set[int] = set()
         self._lock = Lock()
 
@@ -33,7 +34,7 @@ class Death:
             self._seen.add(batch)
             say(f"{batch}")
             if len(self._seen) == self._count:
-                os.killpg(os.getpgid(0), signal.SIGKILL)
+                os.kill(os.getpid(), signal.SIGKILL) if self._alone else os.killpg(os.getpgid(0), signal.SIGKILL)
 
 
 def say(line: str) -> None:
@@ -42,7 +43,7 @@ def say(line: str) -> None:
 
 
 if __name__ == "__main__":
-    death = Death(Stage(sys.argv[2]), int(sys.argv[3]))
+    death = Death(Stage(sys.argv[2]), int(sys.argv[3]), alone=sys.argv[4] == "alone")
     try:
         run_pipeline(Path(sys.argv[1]), watch=Watch(on_ready=lambda *_: say("ready"), on_stage=death))
     except PenstockError as error:

@@ -43,7 +43,8 @@ def test(  # noqa: PLR0913 (options of the command)
     Shows what does not hold: rows that are missing (-) and rows that are too much (+). Exits with 1 if a case
     failed.
     """
-    from penstock.app.testing.running import How, run_cases  # noqa: PLC0415 (PySpark takes long to import)
+    from penstock.app.testing.how import How  # noqa: PLC0415 (PySpark takes long to import)
+    from penstock.app.testing.running import run_cases  # noqa: PLC0415 (the same)
 
     cases = _chosen(cases_in(files), only)
     outcomes: list[Outcome] = []

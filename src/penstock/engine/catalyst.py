@@ -69,8 +69,7 @@ class Reader:
         }
 
     def read(self, frame: DataFrame) -> Node:
-        execution = frame._jdf.queryExecution()
-        for found in self._door.changing(execution.analyzed()):
+        for found in self._door.changing(frame._jdf.queryExecution().analyzed()):
             text, line, column = CHANGING.fullmatch(found).groups()  # type: ignore[union-attr]
             construct = SEED.sub("()", text)
             raise EngineError(
@@ -79,7 +78,7 @@ class Reader:
                 hint="Use a column instead, such as the hidden _appended_at.",
                 spot=self._place(int(line), int(column)) if line else None,
             )
-        return self.node(self._door.rewritten(execution.optimizedPlan()))
+        return self.node(self._door.planned(frame._jdf))
 
     def node(self, plan: Handle) -> Node:
         kind = self._door.kind(plan)
@@ -107,7 +106,7 @@ class Reader:
         return Expand(self._columns(plan), projections, self.node(plan.child()))
 
     def _generate(self, plan: Handle) -> Node:
-        made = self._named(plan.generatorOutput())
+        made = self._named(plan.qualifiedGeneratorOutput())
         kept = tuple(column for column in self._columns(plan) if column.id not in {each.id for each in made})
         return Generate(plan.generator(), plan.outer(), kept, made, self.node(plan.child()))
 

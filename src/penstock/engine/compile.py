@@ -64,7 +64,7 @@ class _Compiler:
         self._door = door_of(spark)
         self._pending = {view.name.lower(): view for view in pipeline.views}
         self._under_way: list[str] = []
-        relations = {relation.name: relation for relation in pipeline.relations}
+        self._relations = relations = {relation.name: relation for relation in pipeline.relations}
         self._result = Compiled(Graph(self._door, spark._jvm))
         self._flows = Flows(self._result.graph, relations)
         for relation in pipeline.relations:
@@ -78,13 +78,18 @@ class _Compiler:
         return self._result
 
     def _check_reads(self) -> None:
+        """A batch is a stretch of the log: where views read none of it, as by WHERE false, the first relation leads."""
         graph = self._result.graph
-        if graph.views and all(source.kind == "static" for source in graph.sources.values()):
+        if not graph.views or any(source.kind == "source" for source in graph.sources.values()):
+            return
+        if not self._relations:
             raise EngineError(
                 f'pipeline "{self._name}" reads no stream and no table',
-                detail="A batch is a stretch of what they get.",
+                detail="Its views could never change.",
                 hint="Declare one, and read it in a view.",
             )
+        name = next(iter(self._relations))
+        graph.sources[name] = graph.operator("source", name)
 
     def _declare(self, name: str, schema: Handle) -> None:
         leaf = self._door.declared(self._spark._jsparkSession, name, schema)
@@ -120,7 +125,7 @@ class _Compiler:
             raise refused from error
 
     def _keep(self, name: str, frame: DataFrame) -> None:
-        plan = frame._jdf.queryExecution().optimizedPlan()
+        plan = self._door.planned(frame._jdf)
         self._result.schemas[name] = frame._jdf.schema()
         self._result.plans[name] = self._door.canonicalText(plan)
         if self._door.collects(plan):

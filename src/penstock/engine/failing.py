@@ -7,7 +7,7 @@ from typing import Final
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
-from penstock.engine.catalyst import Handle
+from penstock.engine.nodes import Handle
 from penstock.engine.wording import plain_text
 from penstock.errors import EngineError
 from penstock.model import Pipeline

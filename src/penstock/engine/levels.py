@@ -36,18 +36,19 @@ def laid_out(operators: Sequence[Operator], same_key: Callable[[Edge], bool]) ->
     """`same_key` says whether an edge leaves and arrives under the same key."""
     placed = [operator for operator in operators if operator.kind not in PLACELESS]
     group = {operator.id: operator.id for operator in placed}
-    for operator in placed:
-        for edge in operator.edges:
-            if edge.target.kind not in PLACELESS and same_key(edge):
-                _join(group, operators, edge)
+    edges = [edge for operator in placed for edge in operator.edges if edge.target.kind not in PLACELESS]
+    moving = [edge for edge in edges if not same_key(edge)]
+    for edge in edges:
+        if edge not in moving:
+            _join(group, operators, edge, moving)
     chains = _chains(placed, group)
     of = {operator.id: chain for chain in chains for operator in chain.operators}
     return Layout(tuple(chains), of, _levels(chains, of))
 
 
-def _join(group: dict[int, int], operators: Sequence[Operator], edge: Edge) -> None:
+def _join(group: dict[int, int], operators: Sequence[Operator], edge: Edge, moving: Sequence[Edge]) -> None:
     """Puts the two ends into one group, unless rows also travel between them by way of others: those must run in
-    between.
+    between; or by an edge on which they are `moving` to another key: those must be sent there.
     """
     one, two = group[edge.source.id], group[edge.target.id]
     merged = {operator for operator, g in group.items() if g in (one, two)}
@@ -58,7 +59,8 @@ def _join(group: dict[int, int], operators: Sequence[Operator], edge: Edge) -> N
         for each in operator.edges
         if each.target.id not in merged
     }
-    if one != two and not _reaches(operators, outside, merged):
+    sent = any(each.source.id in merged and each.target.id in merged for each in moving)
+    if one != two and not sent and not _reaches(operators, outside, merged):
         group.update(dict.fromkeys(merged, one))
 
 

@@ -82,10 +82,14 @@ class Query:
         for name, source in self._graph.sources.items():
             edges = [edge for edge in self._source_edges(source) if self._level_of(edge.target) == level]
             ticks = self._ticks(level) if name == self._first else []
-            if edges or ticks:
+            if edges or ticks or (level == 0 and name == self._first and not self._is_fed(source)):
                 fed = self._fed(sources[name], edges, ticks)
                 current = fed if current is None else current.unionAll(fed)
         return current
+
+    def _is_fed(self, source: Operator) -> bool:
+        """Whether the source is in the query, wherever it enters."""
+        return bool(self._source_edges(source)) or any(self._ticks(level) for level in range(self.layout.depth + 1))
 
     def _source_edges(self, source: Operator) -> list[Edge]:
         tables = [t for t in self._graph.operators if t.kind in TABLES and t.parts["source"] is source]

@@ -22,7 +22,6 @@ from penstock.model import Pipeline, Stream, pipeline_of
 
 NAME = "case"
 AT_ONCE = {"trigger_interval": "0 seconds"}
-PARTITIONS = "spark.sql.shuffle.partitions"
 
 
 @dataclass(frozen=True)
@@ -49,15 +48,23 @@ class Unsynced(Disk):
         pass
 
 
-def session_for(spark: Any, pipeline: Pipeline) -> Any:
-    """A session beside `spark` with the settings that the pipeline asks for."""
-    session, options = spark.newSession(), pipeline.options
-    session.conf.set("spark.sql.ansi.enabled", str(options.ansi).lower())
-    session.conf.set("spark.sql.session.timeZone", options.time_zone)
-    session.conf.set(PARTITIONS, str(options.shuffle_partitions or spark.conf.get(PARTITIONS)))
-    for name, value in options.spark.items():
-        session.conf.set(name, value)
-    return session
+@dataclass(frozen=True)
+class Ground:
+    """A Spark session, and the settings of the sessions beside it that every case gets."""
+
+    spark: Any
+    settings: Mapping[str, str]
+
+    def session_for(self, pipeline: Pipeline) -> Any:
+        """A session with the settings that the pipeline asks for."""
+        options = pipeline.options
+        asked = {"spark.sql.ansi.enabled": str(options.ansi).lower(), "spark.sql.session.timeZone": options.time_zone}
+        if options.shuffle_partitions is not None:
+            asked["spark.sql.shuffle.partitions"] = str(options.shuffle_partitions)
+        session = self.spark.newSession()
+        for name, value in {**self.settings, **asked, **options.spark}.items():
+            session.conf.set(name, value)
+        return session
 
 
 def feed(log: Log, pipeline: Pipeline, given: Mapping[str, Sequence[Weighted]]) -> None:
@@ -86,10 +93,10 @@ def _record(relation: Any, weight: int, row: Sequence[Any]) -> Record:
 class Bench:
     """The pipeline of a case; close it in the end."""
 
-    def __init__(self, spark: Any, folder: Path, text: Text) -> None:
+    def __init__(self, ground: Ground, folder: Path, text: Text) -> None:
         self.log = Log.open(folder / "log", disk=Unsynced())
         self.folder = folder
-        self._root = spark
+        self._ground = ground
         self._text = text
         self._run: Run | None = None
         self._query: Any = None
@@ -97,7 +104,7 @@ class Bench:
     def open(self) -> None:
         """Plans the pipeline, or refuses it; nothing runs yet."""
         self.pipeline = self._text.pipeline()
-        self._spark = session_for(self._root, self.pipeline)
+        self._spark = self._ground.session_for(self.pipeline)
         self._ready = prepared(self._spark, self.pipeline, self.log, self.folder / "home")
         self._run = Run(self._spark, self.log, self.folder / "home", self._ready, lambda _: None)
 

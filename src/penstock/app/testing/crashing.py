@@ -16,12 +16,12 @@ import sys
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
 
+from penstock.app.testing.bench import Ground
 from penstock.app.testing.case import Case, Step
 from penstock.app.testing.comparing import Seen
+from penstock.app.testing.how import How
 from penstock.app.testing.playing import OnEngine, reason_against
-from penstock.engine.session import session
 from penstock.engine.stages import Stage
 from penstock.errors import EngineError
 
@@ -38,9 +38,9 @@ class Stand:
     frame: int = 0
 
 
-def reason_against_crashing(case: Case, folder: Path, master: str, conf: Mapping[str, str]) -> str:
+def reason_against_crashing(case: Case, folder: Path, how: How) -> str:
     """Why the case does not hold; empty if it does."""
-    (folder / GIVEN).write_bytes(pickle.dumps((case, master, dict(conf))))
+    (folder / GIVEN).write_bytes(pickle.dumps((case, how)))
     _put(folder, Stand())
     while True:
         before = _stand(folder)
@@ -57,8 +57,8 @@ def reason_against_crashing(case: Case, folder: Path, master: str, conf: Mapping
 class Doomed(OnEngine):
     """Takes steps until it is killed."""
 
-    def __init__(self, spark: Any, folder: Path, case: Case, stand: Stand) -> None:
-        super().__init__(spark, folder, case, seen_until=stand.frame)
+    def __init__(self, ground: Ground, folder: Path, case: Case, stand: Stand) -> None:
+        super().__init__(ground, folder, case, seen_until=stand.frame)
         self._folder = folder
         self._fed = stand.fed
         self._dies = False
@@ -88,11 +88,11 @@ def _stand(folder: Path) -> Stand:
 
 
 def main(folder: Path) -> None:
-    case, master, conf = pickle.loads((folder / GIVEN).read_bytes())
+    case, how = pickle.loads((folder / GIVEN).read_bytes())
     stand = _stand(folder)
     rest = replace(case, steps=case.steps[stand.step :])
-    with session("penstock test", master=master, conf=conf) as spark:
-        reason = reason_against(rest, Doomed(spark, folder, rest, stand))
+    with how.session(folder) as ground:
+        reason = reason_against(rest, Doomed(ground, folder, rest, stand))
     (folder / REASON).write_text(reason)
 
 

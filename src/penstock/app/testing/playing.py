@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
-from penstock.app.testing.bench import Bench, Text, Unsynced, feed, session_for
+from penstock.app.testing.bench import Bench, Ground, Text, Unsynced, feed
 from penstock.app.testing.case import Case, Step
 from penstock.app.testing.comparing import Row, Seen, difference, row_of, signed, wanted
 from penstock.app.testing.values import Misfit, comparable
@@ -88,8 +88,8 @@ def _differences(step: Step, seen: Mapping[str, Seen]) -> Iterator[str]:
 class OnEngine:
     """The case on the incremental engine; `frame` is where the changes begin that no step has looked at yet."""
 
-    def __init__(self, spark: Any, folder: Path, case: Case, *, seen_until: int = 0) -> None:
-        self._bench = Bench(spark, folder, Text(case.pipeline, case.options))
+    def __init__(self, ground: Ground, folder: Path, case: Case, *, seen_until: int = 0) -> None:
+        self._bench = Bench(ground, folder, Text(case.pipeline, case.options))
         self._held: dict[str, Counter[Row]] = {view: Counter() for view in _views_of(case)}
         self.frame = seen_until
 
@@ -134,8 +134,8 @@ class OnEngine:
 class InBatch:
     """The case by Spark's batch engine over the same log, step by step: whether what it says is right at all."""
 
-    def __init__(self, spark: Any, folder: Path, case: Case) -> None:
-        self._root = spark
+    def __init__(self, ground: Ground, folder: Path, case: Case) -> None:
+        self._ground = ground
         self._case = case
         self._log = Log.open(folder / "log", disk=Unsynced())
         self._held: dict[str, Counter[Row]] = {view: Counter() for view in _views_of(case)}
@@ -150,7 +150,7 @@ class InBatch:
     def play(self, step: Step) -> Mapping[str, Seen]:
         feed(self._log, self._pipeline, step.feed)
         until = self._log.mark().next_frame
-        oracle = _Oracle(session_for(self._root, self._pipeline), self._pipeline, self._log.folder, until)
+        oracle = _Oracle(self._ground.session_for(self._pipeline), self._pipeline, self._log.folder, until)
         return {view: self._seen(oracle, view) for view in self._held}
 
     def _seen(self, oracle: Oracle, view: str) -> Seen:

@@ -1,85 +1,53 @@
 """Running cases: all of them in one Spark session, several at once, each with a pipeline and a log of its own.
 
-What a case costs is mostly Spark's: planning, starting a query, and the fixed cost of every batch. So the session is
-tuned for many small queries: expressions are interpreted, not compiled, Java's compiler does only what is quick, and
-everything lies in memory where the machine offers that. This changes how soon the answers come, not what they are.
+A case that fails, however it does, is an outcome and does not end the others.
 """
 
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Lock
 from time import monotonic
-from typing import Any
 
+from penstock.app.testing.bench import Ground
 from penstock.app.testing.case import Case, Outcome
 from penstock.app.testing.crashing import reason_against_crashing
+from penstock.app.testing.how import How
 from penstock.app.testing.playing import InBatch, OnEngine, reason_against
-from penstock.engine.session import session, usable_cores
+from penstock.engine.session import usable_cores
 
 MEMORY = Path("/dev/shm")
 ROOM_NEEDED = 1 << 30
-QUICK: Mapping[str, str] = {
-    "spark.sql.codegen.wholeStage": "false",
-    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-    "spark.sql.adaptive.enabled": "false",
-    "spark.sql.shuffle.partitions": "2",
-    # State of queries that are over is closed by Spark's maintenance.
-    "spark.sql.streaming.stateStore.maintenanceInterval": "15s",
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
-}
-JAVA = "spark.driver.extraJavaOptions"
+OnOutcome = Callable[[Outcome], None]
 
 
-@dataclass(frozen=True)
-class How:
-    """Where Spark runs and with which settings beside ours; how many cases at once (as many as cores without it); in
-    `batch` the cases are played by Spark's batch engine instead of ours.
-    """
-
-    master: str = "local[*]"
-    conf: Mapping[str, str] = field(default_factory=dict)
-    at_once: int | None = None
-    batch: bool = False
-
-    def settings(self, folder: Path) -> dict[str, str]:
-        java = " ".join(filter(None, (QUICK[JAVA], self.conf.get(JAVA))))
-        return {**QUICK, "spark.local.dir": str(folder / "spark"), **self.conf, JAVA: java}
-
-
-def run_cases(
-    cases: Sequence[Case], how: How, on_outcome: Callable[[Outcome], None], *, on_ready: Callable[[], None]
-) -> None:
+def run_cases(cases: Sequence[Case], how: How, on_outcome: OnOutcome, *, on_ready: Callable[[], None]) -> None:
     """Plays the cases; `on_outcome` is told of each when it is over, `on_ready` that Spark has started."""
-    with _folder() as folder:
-        conf = how.settings(folder)
-        with session("penstock test", master=how.master, conf=conf) as spark:
-            on_ready()
-            # Which pipelines are refused is the engine's own business: Spark's batch engine cannot tell.
-            _Hall(spark, folder, how, conf).play([c for c in cases if not (how.batch and c.error)], on_outcome)
+    with room() as folder, how.session(folder) as ground:
+        on_ready()
+        # Which pipelines are refused is the engine's own business: Spark's batch engine cannot tell.
+        Hall(ground, folder, how).play([case for case in cases if not (how.batch and case.error)], on_outcome)
 
 
-class _Hall:
+class Hall:
     """Several players at once, in one session."""
 
-    def __init__(self, spark: Any, folder: Path, how: How, conf: Mapping[str, str]) -> None:
-        self._spark = spark
+    def __init__(self, ground: Ground, folder: Path, how: How) -> None:
+        self._ground = ground
         self._folder = folder
         self._how = how
-        self._conf = conf
         self._one_crash = Lock()  # each has a Java process of its own
 
-    def play(self, cases: Sequence[Case], on_outcome: Callable[[Outcome], None]) -> None:
+    def play(self, cases: Sequence[Case], on_outcome: OnOutcome) -> None:
         pool = ThreadPoolExecutor(self._how.at_once or usable_cores(), thread_name_prefix="penstock-case")
         try:
-            open_ = {pool.submit(self._outcome, number, case) for number, case in enumerate(cases)}
-            while open_:
-                done, open_ = wait(open_, return_when=FIRST_COMPLETED)
+            waiting = {pool.submit(self._outcome, number, case) for number, case in enumerate(cases)}
+            while waiting:
+                done, waiting = wait(waiting, return_when=FIRST_COMPLETED)
                 for each in done:
                     on_outcome(each.result())
         finally:
@@ -96,16 +64,16 @@ class _Hall:
 
     def _reason(self, folder: Path, case: Case) -> str:
         if self._how.batch:
-            return reason_against(case, InBatch(self._spark, folder, case))
+            return reason_against(case, InBatch(self._ground, folder, case))
         if any(step.crash for step in case.steps):
             with self._one_crash:
-                return reason_against_crashing(case, folder, self._how.master, self._conf)
-        return reason_against(case, OnEngine(self._spark, folder, case))
+                return reason_against_crashing(case, folder, self._how)
+        return reason_against(case, OnEngine(self._ground, folder, case))
 
 
 @contextmanager
-def _folder() -> Iterator[Path]:
-    """In memory where there is enough of it: nothing of this need survive."""
+def room() -> Iterator[Path]:
+    """A folder for a while; in memory where there is enough of it, for nothing of this need survive."""
     roomy = MEMORY.is_dir() and os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free > ROOM_NEEDED
     with tempfile.TemporaryDirectory(
         prefix="penstock-test-", dir=MEMORY if roomy else None, ignore_cleanup_errors=True

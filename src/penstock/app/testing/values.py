@@ -12,6 +12,7 @@
 | MAP | a map, or a list of pairs |
 """
 
+import math
 import re
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, date, datetime, timedelta, timezone, tzinfo
@@ -78,7 +79,7 @@ def alike(one: Any, other: Any) -> bool:
     if isinstance(one, tuple) and isinstance(other, tuple):
         return len(one) == len(other) and all(map(alike, one, other))
     if isinstance(one, float) and isinstance(other, float):
-        return one == other or abs(one - other) <= TOLERANCE * max(abs(one), abs(other))
+        return math.isclose(one, other, rel_tol=TOLERANCE)
     return bool(one == other)
 
 

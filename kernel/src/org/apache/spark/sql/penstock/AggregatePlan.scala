@@ -20,7 +20,7 @@ final class AggregatePlan(node: LogicalAggregate, growing: Boolean) {
   /** The key's expressions, over the input; equal groups have equal bytes. */
   val keys: Seq[Expression] = groups.map(each => AggregatePlan.keyed(AggregatePlan.plain(each), "GROUP BY"))
 
-  private val planned: Seq[Planned] = functions.map(plan)
+  private val planned: Seq[Planned] = functions.map(f => plan(Distinct.shown(f)))
   /** The input row's expressions: the arguments of each function, then its filter. */
   val inputs: Seq[Expression] = planned.flatMap(p => p.inputs ++ p.filter)
   val gathering: Gathering = Gathering(placed, inputs.length)

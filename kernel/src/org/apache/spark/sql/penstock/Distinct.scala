@@ -1,0 +1,37 @@
+package org.apache.spark.sql.penstock
+
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.catalyst.expressions.{AttributeReference, Expression}
+import org.apache.spark.sql.catalyst.expressions.codegen.{CodegenContext, ExprCode}
+import org.apache.spark.sql.catalyst.expressions.aggregate.{AggregateExpression, AggregateFunction}
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
+import org.apache.spark.sql.types.{DataType, StructType}
+
+/** An aggregate function over distinct values, as Catalyst's optimizer shall leave it alone.
+  *
+  * Its own way with several of them (one row for each, numbered) numbers them by hashes that are others in every process: state could not be
+  * read after a restart. Our folds keep distinct values themselves.
+  */
+case class Distinct(function: AggregateFunction) extends AggregateFunction {
+  override def children: Seq[Expression] = function.children
+  override def nullable: Boolean = function.nullable
+  override def dataType: DataType = function.dataType
+  override def prettyName: String = s"${function.prettyName}_distinct"
+  override def aggBufferSchema: StructType = function.aggBufferSchema
+  override def aggBufferAttributes: Seq[AttributeReference] = function.aggBufferAttributes
+  override def inputAggBufferAttributes: Seq[AttributeReference] = function.inputAggBufferAttributes
+  override def eval(row: InternalRow): Any = throw new UnsupportedOperationException("only planned with")
+  override protected def doGenCode(context: CodegenContext, code: ExprCode): ExprCode = throw new UnsupportedOperationException("only planned with")
+  override protected def withNewChildrenInternal(changed: IndexedSeq[Expression]): Expression =
+    Distinct(function.withNewChildren(changed).asInstanceOf[AggregateFunction])
+}
+
+object Distinct {
+  def hidden(analyzed: LogicalPlan): LogicalPlan = analyzed.transformAllExpressionsWithSubqueries {
+    case e: AggregateExpression if e.isDistinct => e.copy(aggregateFunction = Distinct(e.aggregateFunction), isDistinct = false)
+  }
+  def shown(e: AggregateExpression): AggregateExpression = e.aggregateFunction match {
+    case Distinct(function) => e.copy(aggregateFunction = function, isDistinct = true)
+    case _ => e
+  }
+}
