@@ -218,8 +218,8 @@ import sys, time, typer
 from penstock.cli.working import interruptible
 try:
     with interruptible():
-        print("working", flush=True)
         try:
+            print("working", flush=True)
             time.sleep(60)
         finally:
             print("left", flush=True)

@@ -65,7 +65,7 @@ VIEWS = {
     "unpivoted": "SELECT * FROM a UNPIVOT (val FOR name IN (k, x))",
     "pivoted": "SELECT * FROM (SELECT k, x, id FROM a) PIVOT (sum(id) FOR x IN (1, 2, 3))",
     "other_aggregates": (
-        "SELECT k, percentile(x, 0.5) AS p, max_by(id, x * 100 + id) AS m, stddev(x) AS sd FROM a GROUP BY k"
+        "SELECT k, percentile(x, 0.5) AS p, max_by(id, x * 100 + id) AS m, round(stddev(x), 6) AS sd FROM a GROUP BY k"
     ),
     "shared_cte": (
         "WITH q AS (SELECT k, sum(x) AS t FROM a GROUP BY k) SELECT q1.k, q2.t FROM q q1 JOIN q q2 ON q1.t = q2.k"

@@ -25,7 +25,7 @@ ps.stream("orders", "id BIGINT")
 
 @ps.view
 def total(spark):
-    return spark.table("orders").count()
+    return spark.table("orders").columns
 """
 
 
@@ -99,3 +99,8 @@ def test_a_folder_that_is_held_names_the_holder(tmp_path: Path) -> None:
         holder = (tmp_path / "lock").read_text()
         with refused("engine/held", holder=holder), locked(tmp_path, "shop", patience=timedelta(milliseconds=20)):
             pass
+
+
+def test_a_pipeline_without_relations_reads_nothing(spark: SparkSession) -> None:
+    with refused("engine/reads-nothing"):
+        compiled(spark, pipeline_of("CREATE VIEW one AS SELECT 1 AS one;", name="shop"))

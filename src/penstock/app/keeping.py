@@ -69,7 +69,7 @@ class _Keeper:
         follow(self._log, self._pipeline, store, stop=self.ending.is_set, on_step=self._well)
 
     def _finish(self, store: SqliteStore) -> None:
-        catch_up(self._log, self._pipeline, store)
+        catch_up(self._log, self._pipeline, store, on_step=self._well)
 
     def _tell(self, failure: PenstockError) -> None:
         if str(failure) != self._told:

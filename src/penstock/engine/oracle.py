@@ -89,7 +89,7 @@ def folded(relation: Stream | Table, records: DataFrame) -> DataFrame:
     """The relation's content: what its records amount to."""
     columns = [sf.col(f"`{name}`") for name in relation.schema.names]
     if isinstance(relation, Stream):
-        return records
+        return records.select(*columns)
     if relation.key:
         newest = Window.partitionBy(*relation.key).orderBy(sf.desc("_place"))
         ranked = records.select(*columns, "_deleted", sf.row_number().over(newest).alias("_rank"))

@@ -180,8 +180,10 @@ class Run:
                 max_records_per_batch=options.max_records_per_batch,
                 scope=self._ready.pipeline.name,
             )
+            # A stream only grows: there a record that is marked as a deletion is a record like any other.
+            marks = [] if isinstance(relation, Stream) else ["_deleted"]
             found[relation.name] = stream.select(
-                "*", "_deleted", "_place", "_watermark", "_partition", "_offset", "_appended_at"
+                "*", *marks, "_place", "_watermark", "_partition", "_offset", "_appended_at"
             )
         return found
 

@@ -7,6 +7,7 @@ since is part of the fingerprint.
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
 
 from penstock.engine.graph import Graph, Operator
 from penstock.engine.lineage import Lineage
@@ -26,4 +27,5 @@ def _stream(spark: SparkSession, graph: Graph, operator: Operator, path: Path) -
     if not path.exists():
         graph.door.writeStatic(spark._jsparkSession, operator.parts["plan"], str(path))
     columns = ", ".join(f"c{i} {column.handle.dataType().sql()}" for i, column in enumerate(operator.row))
-    return spark.readStream.format(SOURCE).schema(columns).option("path", str(path)).load()
+    schema = columns or StructType([])  # nothing is read of rows that are only counted
+    return spark.readStream.format(SOURCE).schema(schema).option("path", str(path)).load()

@@ -10,6 +10,7 @@ def ensure_sources(log: Log, pipeline: Pipeline) -> None:
     known = {topic.name for topic in log.topics()}
     for relation in pipeline.relations:
         if relation.topic not in known:
+            known.add(relation.topic)
             log.create_topic(
                 relation.topic,
                 relation.schema,
