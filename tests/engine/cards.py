@@ -18,8 +18,9 @@ FUNCTIONS = (
     *("bool_and(b)", "bool_or(b)", "every(k > 0)", "some(k > 3)", "bit_and(k)", "bit_or(i)", "bit_xor(k)"),
     *("collect_list(k)", "collect_list(o)", "collect_list(m)", "collect_set(t)", "collect_set(y)", "collect_set(l)"),
     *("collect_list(x) FILTER (WHERE b)", "array_agg(v)", "size(collect_set(k))"),
+    *("count(DISTINCT t)", "sum(DISTINCT k)", "count(DISTINCT x, b)", "max(DISTINCT v) FILTER (WHERE b)"),
 )
-OVER_GROWING = (
+OTHER_FUNCTIONS = (
     *("approx_count_distinct(t)", "percentile(k, 0.5)", "median(v)", "percentile_approx(k, 0.5)", "regr_count(k, i)"),
     *("round(stddev_pop(k), 9)", "round(var_samp(v), 9)", "round(skewness(k), 9)", "round(corr(k, i), 9)"),
     *("hll_sketch_estimate(hll_sketch_agg(k))", "listagg(t, ',') WITHIN GROUP (ORDER BY t)", "max_by(k, k)"),

@@ -6,7 +6,7 @@ pipeline has nearly every construct, and their combinations are random.
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import cycle
 from random import Random
 from typing import Any, Literal
@@ -15,8 +15,15 @@ from tests.engine import cards
 from tests.engine.rows import COLUMNS
 
 RELATIONS = ("s", "d", "e", "g", "view")
-INPUTS = ("plain", "filter", "computed", "union", "join", "residual", "self-join", "three-way", "groups")
-SHAPES = ("rows", "rows", "global", "grouped", "grouped", "having", "twice", "distinct", "growing")
+JOINS = {
+    "join": ("JOIN",),
+    "residual": ("JOIN",),
+    "self-join": ("JOIN", "JOIN", "LEFT JOIN"),
+    "outer": ("LEFT JOIN", "RIGHT JOIN", "FULL JOIN"),
+    "semi": ("LEFT SEMI JOIN", "LEFT ANTI JOIN"),
+}
+INPUTS = ("plain", "filter", "computed", "union", *JOINS, "three-way", "groups")
+SHAPES = ("rows", "rows", "global", "grouped", "grouped", "having", "twice", "distinct", "growing", "recounted")
 LARGEST = 3
 """How many relations are multiplied with each other: answers stay small."""
 Kind = Literal["rows", "groups", "other"]
@@ -47,7 +54,7 @@ class Author:
             "input": INPUTS,
             "key": cards.KEYS,
             "function": cards.FUNCTIONS,
-            "over growing": cards.OVER_GROWING,
+            "other function": cards.OTHER_FUNCTIONS,
             "condition": cards.CONDITIONS,
             "computed": cards.COMPUTED,
             "match": cards.MATCHES,
@@ -80,7 +87,7 @@ class Author:
     def _input(self, *, grows: bool) -> Query:
         shape = self._deal("input")
         match shape:
-            case "join" | "residual" | "self-join":
+            case shape if shape in JOINS:
                 return self._join(shape, grows=grows)
             case "groups" if not grows:
                 return self._join_with_groups()
@@ -108,11 +115,18 @@ class Author:
     def _join(self, shape: str, *, grows: bool) -> Query:
         left = self._relation(most=1 if shape == "self-join" else 2, grows=grows)
         right = left if shape == "self-join" else self._relation(most=LARGEST - left.factors, grows=grows)
-        on = self._deal("match")
-        if shape == "residual" or (shape == "self-join" and self._random.random() < 0.5):
+        join, on = "JOIN" if grows else self._random.choice(JOINS[shape]), self._deal("match")
+        if shape == "residual" or (shape != "join" and self._random.random() < 0.5):
             on = f"{on} AND {self._residual(on)}"
-        sql = f"SELECT {_listed(right='vto')} FROM ({left.sql}) l JOIN ({right.sql}) r ON {on}"
-        return self._made(sql, shape, left, right, factors=left.factors + right.factors)
+        columns = _listed() if shape == "semi" and not grows else _listed(right="vto")
+        made = self._made(
+            f"SELECT {columns} FROM ({left.sql}) l {join} ({right.sql}) r ON {on}",
+            shape,
+            left,
+            right,
+            factors=left.factors + right.factors,
+        )
+        return made if join == "JOIN" else replace(made, grows=False)
 
     def _residual(self, beside: str) -> str:
         """A condition on other columns than those that are compared already: Catalyst sees what can never hold."""
@@ -125,8 +139,7 @@ class Author:
         left, right = self._relation(), self._relation()
         groups = f"SELECT k, sum(v) AS v, max(t) AS t, max(o) AS o FROM ({right.sql}) GROUP BY k"
         sql = f"SELECT {_listed(right='vto')} FROM ({left.sql}) l JOIN ({groups}) r ON l.k = r.k"
-        made = self._made(sql, "groups", left, right, factors=left.factors)
-        return Query(made.sql, "rows", made.tags, grows=False, factors=made.factors)
+        return replace(self._made(sql, "groups", left, right, factors=left.factors), grows=False)
 
     def _three_way(self, *, grows: bool) -> Query:
         one, two, three = (self._relation(most=1, grows=grows) for _ in range(3))
@@ -146,7 +159,7 @@ class Author:
                 return Query(f"SELECT DISTINCT {_named(keys)}, b FROM ({source.sql})", "other", tags)
             case "global":
                 return Query(f"SELECT {self._functions('function')} FROM ({source.sql})", "other", tags)
-        listed = self._functions("over growing" if shape == "growing" else "function")
+        listed = self._functions("other function" if shape in ("growing", "recounted") else "function")
         sql = f"SELECT {_named(keys)}, {listed}, count(*) AS n FROM ({source.sql}) GROUP BY {', '.join(keys)}"
         match shape:
             case "having":

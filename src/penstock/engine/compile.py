@@ -128,7 +128,8 @@ class _Compiler:
         plan = self._door.planned(frame._jdf)
         self._result.schemas[name] = frame._jdf.schema()
         self._result.plans[name] = self._door.canonicalText(plan)
-        if self._door.collects(plan):
+        reads = {self._door.relation(leaf) for leaf in self._door.list(plan.collectLeaves())}
+        if self._door.collects(plan) or reads & self._result.unordered:
             self._result.unordered.add(name)
 
     def _analyzed(self, view: View) -> DataFrame:
@@ -158,7 +159,9 @@ def _asked(spark: SparkSession, view: View) -> DataFrame:
             made = function(spark)
             if not isinstance(made, DataFrame):
                 raise EngineError(
-                    f'view "{view.name}" did not return a DataFrame', detail=f"It returned {type(made).__name__}."
+                    f'view "{view.name}" did not return a DataFrame',
+                    detail=f"It returned {type(made).__name__}.",
+                    spot=view.spot,
                 )
             return made
 

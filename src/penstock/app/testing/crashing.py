@@ -16,6 +16,7 @@ import sys
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from threading import Lock
 
 from penstock.app.testing.bench import Ground
 from penstock.app.testing.case import Case, Step
@@ -38,20 +39,43 @@ class Stand:
     frame: int = 0
 
 
-def reason_against_crashing(case: Case, folder: Path, how: How) -> str:
-    """Why the case does not hold; empty if it does."""
-    (folder / GIVEN).write_bytes(pickle.dumps((case, how)))
-    _put(folder, Stand())
-    while True:
-        before = _stand(folder)
-        ended = subprocess.run(
-            [sys.executable, "-m", __name__, str(folder)], start_new_session=True, capture_output=True, text=True
+class Crashes:
+    """Cases with crashes, one at a time: each has a Java process of its own. None is under way after `end`."""
+
+    def __init__(self, how: How) -> None:
+        self._how = how
+        self._turn = Lock()
+        self._process: subprocess.Popen[str] | None = None
+        self._over = False
+
+    def reason_against(self, case: Case, folder: Path) -> str:
+        """Why the case does not hold; empty if it does."""
+        (folder / GIVEN).write_bytes(pickle.dumps((case, self._how)))
+        _put(folder, Stand())
+        with self._turn:
+            while not self._over:
+                before = _stand(folder)
+                code, said = self._run(folder)
+                if code == 0:
+                    return (folder / REASON).read_text()
+                if code != -signal.SIGKILL or _stand(folder) == before:
+                    return f"the process that played the case came to an end that nobody wanted\n{said}"
+        return "it was left"
+
+    def _run(self, folder: Path) -> tuple[int, str]:
+        """The process's exit code, and the last that it said."""
+        command = [sys.executable, "-m", __name__, str(folder)]
+        self._process = subprocess.Popen(
+            command, start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
         )
-        if ended.returncode == 0:
-            return (folder / REASON).read_text()
-        if ended.returncode != -signal.SIGKILL or _stand(folder) == before:
-            said = "\n".join(ended.stderr.strip().splitlines()[-MOST_LINES:])
-            return f"the process that played the case came to an end that nobody wanted\n{said}"
+        _, errors = self._process.communicate()
+        return self._process.returncode, "\n".join(errors.strip().splitlines()[-MOST_LINES:])
+
+    def end(self) -> None:
+        self._over = True
+        process = self._process
+        if process is not None and process.returncode is None:
+            os.killpg(process.pid, signal.SIGKILL)
 
 
 class Doomed(OnEngine):

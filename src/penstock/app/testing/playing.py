@@ -35,17 +35,15 @@ class Player(Protocol):
 
 def reason_against(case: Case, player: Player) -> str:
     """Why the case does not hold; empty if it does."""
-    if case.later:
-        return case.later
     try:
-        return _refusal(case, case.error, player) if case.error is not None else _steps(case, player)
+        return _refusal(case.error, player) if case.error is not None else _steps(case, player)
     except PenstockError as error:
         return str(error)
     except Exception as error:  # one case that breaks the engine must not end the others
         return f"{type(error).__name__}: {str(error).strip()}"
 
 
-def _refusal(case: Case, error: str, player: Player) -> str:
+def _refusal(error: str, player: Player) -> str:
     try:
         player.open()
     except PenstockError as refused:

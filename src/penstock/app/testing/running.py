@@ -10,12 +10,11 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from pathlib import Path
-from threading import Lock
 from time import monotonic
 
 from penstock.app.testing.bench import Ground
 from penstock.app.testing.case import Case, Outcome
-from penstock.app.testing.crashing import reason_against_crashing
+from penstock.app.testing.crashing import Crashes
 from penstock.app.testing.how import How
 from penstock.app.testing.playing import InBatch, OnEngine, reason_against
 from penstock.engine.session import usable_cores
@@ -40,7 +39,7 @@ class Hall:
         self._ground = ground
         self._folder = folder
         self._how = how
-        self._one_crash = Lock()  # each has a Java process of its own
+        self._crashes = Crashes(how)
 
     def play(self, cases: Sequence[Case], on_outcome: OnOutcome) -> None:
         pool = ThreadPoolExecutor(self._how.at_once or usable_cores(), thread_name_prefix="penstock-case")
@@ -52,6 +51,7 @@ class Hall:
                     on_outcome(each.result())
         finally:
             pool.shutdown(wait=False, cancel_futures=True)  # who is under way ends with Spark
+            self._crashes.end()
 
     def _outcome(self, number: int, case: Case) -> Outcome:
         folder = self._folder / str(number)
@@ -63,11 +63,12 @@ class Hall:
         return Outcome(case, reason, seconds)
 
     def _reason(self, folder: Path, case: Case) -> str:
+        if case.later:
+            return case.later
         if self._how.batch:
             return reason_against(case, InBatch(self._ground, folder, case))
         if any(step.crash for step in case.steps):
-            with self._one_crash:
-                return reason_against_crashing(case, folder, self._how)
+            return self._crashes.reason_against(case, folder)
         return reason_against(case, OnEngine(self._ground, folder, case))
 
 
