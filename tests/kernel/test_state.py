@@ -7,4 +7,4 @@ import pytest
 
 @pytest.mark.spark
 def test_paged_state_equals_plain_maps(run_checks: Callable[[str], str]) -> None:
-    assert run_checks("penstock.kernel.state.StateChecks") == "17 passed, 0 failed"
+    assert run_checks("penstock.kernel.state.StateChecks") == "23 passed, 0 failed"

@@ -4,6 +4,7 @@ It shares nothing with the incremental engine but the log: relations are folded 
 is run as the user wrote it. It is the specification in the tests, and `penstock verify` in production.
 """
 
+import json
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ import pyarrow as pa
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as sf
+from pyspark.sql.types import StructType
 
 from penstock.engine.columns import schema_of
 from penstock.engine.compile import door_of, frame_of, refusal
@@ -75,7 +77,7 @@ class Oracle:
                 self._define(missing)
 
     def rows(self, view: str) -> pa.Table:
-        return self._views[view].toArrow()
+        return nullable(self._views[view]).toArrow()
 
     def schema(self, view: str) -> Schema:
         return schema_of(self._views[view]._jdf.schema())
@@ -83,6 +85,12 @@ class Oracle:
     def is_unordered(self, view: str) -> bool:
         """Whether the view has arrays whose order Spark leaves open."""
         return bool(door_of(self._spark).collects(self._views[view]._jdf.queryExecution().optimizedPlan()))
+
+
+def nullable(frame: DataFrame) -> DataFrame:
+    """The frame with NULL allowed everywhere: Arrow refuses a struct that is NULL and has a field that is not."""
+    schema = StructType.fromJson(json.loads(frame._jdf.schema().asNullable().json()))
+    return frame.select(*(sf.col(f"`{field.name.replace('`', '``')}`").cast(field.dataType) for field in schema.fields))
 
 
 def folded(relation: Stream | Table, records: DataFrame) -> DataFrame:

@@ -79,7 +79,7 @@ final class Bytes(val bytes: Array[Byte]) extends Comparable[Bytes] {
 }
 
 object Bytes {
-  def ofRow(envelope: Array[Byte]): Bytes = new Bytes(Arrays.copyOfRange(envelope, Envelope.rowStart(envelope), envelope.length))
+  def ofRow(envelope: Array[Byte]): Bytes = new Bytes(Envelope.row(envelope))
 }
 
 /** The key of a sink's row; the row itself where there is none. */

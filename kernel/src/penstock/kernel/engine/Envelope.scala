@@ -58,6 +58,7 @@ object Envelope {
   def place(e: Array[Byte]): Long = Platform.getLong(e, Base + 32)
   def keyLength(e: Array[Byte]): Int = Platform.getInt(e, Base + 40)
   def chain(e: Array[Byte]): Int = Platform.getInt(e, Base + 44)
+  def row(e: Array[Byte]): Array[Byte] = java.util.Arrays.copyOfRange(e, rowStart(e), e.length)
   def rowStart(e: Array[Byte]): Int = Header + keyLength(e)
   def rowLength(e: Array[Byte]): Int = e.length - rowStart(e)
 

@@ -4,86 +4,94 @@ import java.util.Comparator
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.{BasePredicate, Expression, GenericInternalRow, JoinedRow, Predicate, UnsafeRow}
 import org.apache.spark.unsafe.Platform
-import penstock.kernel.state.{Cursor, Entries, State}
+import penstock.kernel.state.{Cursor, State, Sum}
 
 /** Join of two inputs on their key, with a condition on top.
   *
   * In: changes of the left rows (port 0) and the right rows (port 1) of one key, none of which is NULL.
-  * State: collection 0 the left rows, 1 the right rows, each with its tally; how often it has a partner is kept with the row where a condition
+  * State: the left rows and the right rows, each with its tally; how often it has a partner is kept with the row where a condition
   * decides it, else it is the number of rows on the other side, kept as the key's value. Where only that number matters, rows are not kept.
+  * Rows lie in a collection where they are found by a range or where partners are counted, else in a pile: whoever comes from the other side
+  * meets all of them.
   * Out: a change for every pair that a change makes or breaks, and for every row that finds its first or loses its last partner, as the kind of
   * join says; the later place and the smaller stamp of the two.
   */
 case class Join(
     id: Int, keyWidth: Int, kind: JoinKind, widths: (Int, Int), condition: Option[Expression], ranges: (Option[Span], Option[Span]), edges: Seq[Edge])
     extends Operator {
+  private val watched = Array(kind.watchesLeft, kind.watchesRight)
+  private val counted = condition.isEmpty && (kind.watchesLeft || kind.watchesRight)
+  private val spans = Array(ranges._1, ranges._2)
+  private val ordered = Array.tabulate(2)(side => spans(side).isDefined || (watched(side) && condition.isDefined))
   override def orders: Array[Comparator[Array[Byte]]] =
-    Array(ranges._1.map(_.order(widths._1)).getOrElse(Operator.Bytes), ranges._2.map(_.order(widths._2)).getOrElse(Operator.Bytes))
+    Array(0, 1).filter(ordered(_)).map(side => spans(side).map(_.order(width(side))).getOrElse(Operator.Bytes))
+  override def sums: Array[Sum] = Array(0, 1).filterNot(ordered(_)).map(_ => TallySum)
+  private def width(side: Int): Int = if (side == 0) widths._1 else widths._2
 
   @transient private lazy val predicate: BasePredicate = condition.map { c =>
     val made = Predicate.create(c)
     made.initialize(0)
     made
   }.orNull
-  @transient private lazy val bounds = Array(ranges._1.map(new Bounds(_, widths._1)).orNull, ranges._2.map(new Bounds(_, widths._2)).orNull)
+  @transient private lazy val held: Array[JoinSide] = Array.tabulate(2) { side =>
+    val place = if (side == 1 && ordered(0) == ordered(1)) 1 else 0
+    if (side == 1 && !kind.pairs && condition.isEmpty) NoSide
+    else if (ordered(side)) new OrderedSide(place, spans(side).map(new Bounds(_, width(side))).orNull)
+    else new PiledSide(place)
+  }
   @transient private lazy val sides = Array(new UnsafeRow(widths._1), new UnsafeRow(widths._2))
   @transient private lazy val nothing = Array[InternalRow](new GenericInternalRow(widths._1), new GenericInternalRow(widths._2))
   @transient private lazy val pair = new JoinedRow()
-  private val watched = Array(kind.watchesLeft, kind.watchesRight)
-  /** Whether the rows of a side are kept: those on the right only where somebody sees them. */
-  private val kept = Array(true, kind.pairs || condition.isDefined)
-  private val counted = condition.isEmpty && (kind.watchesLeft || kind.watchesRight)
 
   override def run(key: UnsafeRow, rows: Rows, state: State, out: Output): Unit = {
     rows.consolidate()
-    val held = Array(state.entries(0), state.entries(1))
     val totals = if (counted) Join.totals(state.value) else Join.NoTotals
     // Rows that come are taken before rows that go: what is replaced never seems to be missing in between.
-    pass(rows, coming = true, held, totals, out)
-    pass(rows, coming = false, held, totals, out)
+    pass(rows, coming = true, state, totals, out)
+    pass(rows, coming = false, state, totals, out)
     if (counted) state.value = if (totals(0) == 0 && totals(1) == 0) null else Join.bytesOf(totals)
   }
 
-  private def pass(rows: Rows, coming: Boolean, held: Array[Entries], totals: Array[Long], out: Output): Unit = {
+  private def pass(rows: Rows, coming: Boolean, state: State, totals: Array[Long], out: Output): Unit = {
     var i = 0
     while (i < rows.size) {
       val envelope = rows(i)
-      if (Envelope.weight(envelope) > 0 == coming) take(envelope, Envelope.port(envelope), held, totals, out)
+      if (Envelope.weight(envelope) > 0 == coming) take(envelope, Envelope.port(envelope), state, totals, out)
       i += 1
     }
   }
 
-  private def take(envelope: Array[Byte], port: Int, held: Array[Entries], totals: Array[Long], out: Output): Unit = {
+  private def take(envelope: Array[Byte], port: Int, state: State, totals: Array[Long], out: Output): Unit = {
     Envelope.read(envelope, sides(port))
     val weight = Envelope.weight(envelope)
-    val matches = meet(envelope, port, held(1 - port), totals, out)
+    val matches = meet(envelope, port, state, totals, out)
     if (watched(port)) emit(port, matches > 0, weight, Envelope.stamp(envelope), Envelope.place(envelope), out)
-    if (kept(port)) Join.count(held(port), envelope, if (watched(port) && condition.isDefined) matches else -1)
+    held(port).take(state, envelope, if (watched(port) && condition.isDefined) matches else -1)
     if (counted) totals(port) += weight
   }
 
   /** Goes to the rows of the other side; how many matched. */
-  private def meet(envelope: Array[Byte], port: Int, others: Entries, totals: Array[Long], out: Output): Long = {
+  private def meet(envelope: Array[Byte], port: Int, state: State, totals: Array[Long], out: Output): Long = {
     val weight = Envelope.weight(envelope)
     val turns = counted && watched(1 - port) && (totals(port) == 0 || totals(port) + weight == 0)
     if (kind.pairs || condition.isDefined || turns) {
       val other = sides(1 - port)
-      val bound = bounds(1 - port)
-      val cursor = if (bound == null) others.ascending else bound.start(sides(port), others)
+      val cursor = held(1 - port).partners(state, sides(port))
       var matched = 0L
-      while (cursor != null && cursor.next() && (bound == null || bound.within(cursor.key))) {
-        other.pointTo(cursor.key, cursor.key.length)
+      while (cursor.next()) {
+        val row = cursor.key
+        other.pointTo(row, row.length)
         if (predicate == null || predicate.eval(pair(sides(0), sides(1)))) {
-          matched += Tally.weight(cursor.value)
-          matching(envelope, port, cursor, turns, out)
+          val tally = cursor.value
+          matched += Tally.weight(tally)
+          matching(envelope, port, tally, cursor, turns, out)
         }
       }
       matched
     } else totals(1 - port)
   }
 
-  private def matching(envelope: Array[Byte], port: Int, cursor: Cursor, turns: Boolean, out: Output): Unit = {
-    val tally = cursor.value
+  private def matching(envelope: Array[Byte], port: Int, tally: Array[Byte], cursor: Cursor, turns: Boolean, out: Output): Unit = {
     val stamp = math.min(Envelope.stamp(envelope), Tally.stamp(tally))
     val place = math.max(Envelope.place(envelope), Tally.place(tally))
     if (kind.pairs) out.emit(pair(sides(0), sides(1)), Envelope.weight(envelope) * Tally.weight(tally), stamp, place)
@@ -131,16 +139,6 @@ object Join {
   private val NoTotals = Array.emptyLongArray
   private val Yes = InternalRow(true)
   private val No = InternalRow(false)
-
-  /** Takes a change into a collection of rows with their tallies; `matches` is -1 where they are not counted. */
-  def count(held: Entries, envelope: Array[Byte], matches: Long = -1): Unit = {
-    val row = java.util.Arrays.copyOfRange(envelope, Envelope.rowStart(envelope), envelope.length)
-    val old = held.get(row)
-    val weight = Envelope.weight(envelope) + (if (old == null) 0 else Tally.weight(old))
-    if (weight == 0) held.remove(row)
-    else if (old != null && Tally.place(old) > Envelope.place(envelope)) held.put(row, Tally.of(weight, Tally.stamp(old), Tally.place(old), matches))
-    else held.put(row, Tally.of(weight, Envelope.stamp(envelope), Envelope.place(envelope), matches))
-  }
 
   private def totals(bytes: Array[Byte]): Array[Long] =
     if (bytes == null) new Array[Long](2)

@@ -55,6 +55,7 @@ final class RunningChain(chain: Chain, pageLimit: Int) {
   private val routes = operators.map(_.edges.map(new Route(_)).toArray)
   private val keys = operators.map(o => new UnsafeRow(o.keyWidth))
   private val orders = operators.map(_.orders)
+  private val sums = operators.map(_.sums)
 
   def run(rows: Iterator[Array[Byte]], pages: Int => PageStore): Iterator[Array[Byte]] = {
     val out = new ArrayBuffer[Array[Byte]]()
@@ -86,7 +87,7 @@ final class RunningChain(chain: Chain, pageLimit: Int) {
   }
 
   private def runOperator(i: Int, inboxes: Array[JavaMap[Key, Rows]], pages: PageStore, out: ArrayBuffer[Array[Byte]]): Unit = {
-    val slot = new Slot(pages, pageLimit, orders(i))
+    val slot = new Slot(pages, pageLimit, orders(i), sums(i))
     val output = new Output(routes(i), envelope => deliver(envelope, i + 1, inboxes, out))
     val entries = inboxes(i).entrySet.iterator
     while (entries.hasNext) {

@@ -2,12 +2,12 @@ package penstock.kernel.engine
 
 import java.util.Comparator
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow
-import penstock.kernel.state.State
+import penstock.kernel.state.{Slot, State, Sum}
 
 /** One operator of the graph: keeps its answer for each key under changes.
   *
   * In: the envelopes of one key in one batch, in no promised order.
-  * State: what `State` holds for the key; `orders` gives the order of each of its collections.
+  * State: what `State` holds for the key; `orders` gives the order of each of its collections, `sums` sums up each of its piles.
   * Out: changes of its answer, consolidated as far as the key goes.
   */
 abstract class Operator extends Serializable {
@@ -16,6 +16,7 @@ abstract class Operator extends Serializable {
   def keyWidth: Int
   def edges: Seq[Edge]
   def orders: Array[Comparator[Array[Byte]]] = Operator.NoOrders
+  def sums: Array[Sum] = Slot.NoSums
   def run(key: UnsafeRow, rows: Rows, state: State, out: Output): Unit
   /** Woken in every batch, also where nothing came: an aggregate without groups has an answer from the start. */
   def ticks: Boolean = false

@@ -16,19 +16,25 @@ case class Span(column: Int, valueType: DataType, from: Option[Expression], unti
 final class Bounds(span: Span, width: Int) {
   private val order = span.order(width)
   private val value = UnsafeProjection.create(Seq[Expression](BoundReference(0, span.valueType, nullable = true)))
-  private var limit: Array[Byte] = _
 
-  /** A cursor at the first row that can match `other`; null where none can, for a bound is NULL. */
-  def start(other: InternalRow, rows: Entries): Cursor = {
+  /** The rows that can match `other`; none where a bound is NULL. */
+  def rows(other: InternalRow, rows: Entries): Cursor = {
     val from = span.from.map(_.eval(other))
     val until = span.until.map(_.eval(other))
-    if (from.contains(null) || until.contains(null)) null
+    if (from.contains(null) || until.contains(null)) Cursor.Empty
     else {
-      limit = until.map(probe(_, RowOrder.After)).orNull
-      from.map(bound => rows.from(probe(bound, RowOrder.Before))).getOrElse(rows.ascending)
+      val cursor = from.map(bound => rows.from(probe(bound, RowOrder.Before))).getOrElse(rows.ascending)
+      until.map(bound => new Until(cursor, order, probe(bound, RowOrder.After)): Cursor).getOrElse(cursor)
     }
   }
-  def within(key: Array[Byte]): Boolean = limit == null || order.compare(key, limit) < 0
 
   private def probe(bound: Any, side: Byte): Array[Byte] = order.probe(value(InternalRow(bound)), side)
+}
+
+/** A walk that ends before `limit`. */
+private final class Until(rows: Cursor, order: RowOrder, limit: Array[Byte]) extends Cursor {
+  override def next(): Boolean = rows.next() && order.compare(rows.key, limit) < 0
+  override def key: Array[Byte] = rows.key
+  override def value: Array[Byte] = rows.value
+  override def value_=(bytes: Array[Byte]): Unit = rows.value = bytes
 }

@@ -1,22 +1,61 @@
 package penstock.kernel.engine
 
-import org.apache.spark.unsafe.Platform
+import penstock.kernel.state.{Entries, Sum, Varint}
 
-/** How often a row is there, the stamp and place of its last change, and where it is counted, how many partners it has: 24 or 32 bytes. */
+/** How often a row is there, the stamp and place of its last change, and where it is counted, how many partners it has.
+  *
+  * Four numbers, or three, each in as few bytes as it needs: `docs/formats/state.md`.
+  */
 object Tally {
-  private val Base = Platform.BYTE_ARRAY_OFFSET
   def of(weight: Long, stamp: Long, place: Long, matches: Long = -1): Array[Byte] = {
-    val bytes = new Array[Byte](if (matches < 0) 24 else 32)
-    Platform.putLong(bytes, Base, weight)
-    Platform.putLong(bytes, Base + 8, stamp)
-    Platform.putLong(bytes, Base + 16, place)
-    if (matches >= 0) Platform.putLong(bytes, Base + 24, matches)
+    val (w, s, p) = (code(weight), code(stamp), code(place))
+    val bytes = new Array[Byte](Varint.size(w) + Varint.size(s) + Varint.size(p) + (if (matches < 0) 0 else Varint.size(matches)))
+    val at = Varint.put(bytes, Varint.put(bytes, Varint.put(bytes, 0, w), s), p)
+    if (matches >= 0) Varint.put(bytes, at, matches)
     bytes
   }
-  def weight(tally: Array[Byte]): Long = Platform.getLong(tally, Base)
-  def stamp(tally: Array[Byte]): Long = Platform.getLong(tally, Base + 8)
-  def place(tally: Array[Byte]): Long = Platform.getLong(tally, Base + 16)
-  def matches(tally: Array[Byte]): Long = Platform.getLong(tally, Base + 24)
+  def weight(tally: Array[Byte]): Long = number(Varint.get(tally, 0))
+  def stamp(tally: Array[Byte]): Long = number(Varint.get(tally, skip(tally, 1)))
+  def place(tally: Array[Byte]): Long = number(Varint.get(tally, skip(tally, 2)))
+  def matches(tally: Array[Byte]): Long = Varint.get(tally, skip(tally, 3))
   /** The tally with another number of partners. */
   def matched(tally: Array[Byte], matches: Long): Array[Byte] = of(weight(tally), stamp(tally), place(tally), matches)
+
+  /** Takes a change into a collection of rows with their tallies; `matches` is -1 where partners are not counted. */
+  def count(held: Entries, envelope: Array[Byte], matches: Long = -1): Unit = {
+    val row = Envelope.row(envelope)
+    val old = held.get(row)
+    val sum = Envelope.weight(envelope) + (if (old == null) 0 else weight(old))
+    if (sum == 0) held.remove(row)
+    else if (old != null && place(old) > Envelope.place(envelope)) held.put(row, of(sum, stamp(old), place(old), matches))
+    else held.put(row, of(sum, Envelope.stamp(envelope), Envelope.place(envelope), matches))
+  }
+
+  /** How long the tally without partners is at the beginning of `bytes`. */
+  def length(bytes: Array[Byte]): Int = skip(bytes, 3)
+
+  /** Where number `i` begins. */
+  private def skip(tally: Array[Byte], i: Int): Int = {
+    var at = 0
+    var left = i
+    while (left > 0) {
+      while (tally(at) < 0) at += 1
+      at += 1
+      left -= 1
+    }
+    at
+  }
+
+  /** A sign needs a bit: 0 is the least of all numbers, which stands for "none"; then 0, -1, 1, -2, ... */
+  private def code(n: Long): Long = if (n == Long.MinValue) 0L else ((n << 1) ^ (n >> 63)) + 1
+  private def number(code: Long): Long = if (code == 0L) Long.MinValue else ((code - 1) >>> 1) ^ -((code - 1) & 1)
+}
+
+/** The tally of a row that changed twice: the later place counts. Nothing is left of a row that is there no more. */
+object TallySum extends Sum {
+  override def apply(older: Array[Byte], newer: Array[Byte]): Array[Byte] = {
+    val weight = Tally.weight(older) + Tally.weight(newer)
+    val last = if (Tally.place(older) > Tally.place(newer)) older else newer
+    if (weight == 0) null else Tally.of(weight, Tally.stamp(last), Tally.place(last))
+  }
 }

@@ -51,9 +51,9 @@ final case class TopK(id: Int, keyWidth: Int, order: RowOrder, limit: Long, offs
   }
 
   private def change(held: Entries, envelope: Array[Byte], last: Array[Byte]): Unit =
-    if (!growing) Join.count(held, envelope)
+    if (!growing) Tally.count(held, envelope)
     else if (Envelope.weight(envelope) < 0) throw new IllegalStateException("a row left an input that only grows")
-    else if (last == null || order.total(Bytes.ofRow(envelope).bytes, last) < 0) Join.count(held, envelope)
+    else if (last == null || order.total(Bytes.ofRow(envelope).bytes, last) < 0) Tally.count(held, envelope)
 
   /** Takes away what lies beyond the last row that is needed, and those of its copies that are not. */
   private def trim(held: Entries): Unit = {

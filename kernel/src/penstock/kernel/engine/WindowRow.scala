@@ -3,19 +3,19 @@ package penstock.kernel.engine
 import java.util.Arrays
 import org.apache.spark.unsafe.Platform
 
-/** What a window keeps for a row: `[tally 24]`, then for each frame two sections, `[length 4][bytes]` each.
+/** What a window keeps for a row: `[tally]`, then for each frame two sections, `[length 4][bytes]` each.
   *
   * The first is what was gathered up to and with the row, where the frame runs on from row to row, else it is empty; the second
   * the columns that were given out, as `Runs`.
   */
 object WindowRow {
   private val Base = Platform.BYTE_ARRAY_OFFSET
-  private val Tallied = 24
 
-  def fresh(tally: Array[Byte], frames: Int): Array[Byte] = Arrays.copyOf(tally, Tallied + frames * 8)
+  def fresh(tally: Array[Byte], frames: Int): Array[Byte] = Arrays.copyOf(tally, tally.length + frames * 8)
   def withTally(kept: Array[Byte], tally: Array[Byte]): Array[Byte] = {
-    val bytes = kept.clone
-    System.arraycopy(tally, 0, bytes, 0, Tallied)
+    val sections = Tally.length(kept)
+    val bytes = Arrays.copyOf(tally, tally.length + kept.length - sections)
+    System.arraycopy(kept, sections, bytes, tally.length, kept.length - sections)
     bytes
   }
   def gathered(frame: Int): Int = 2 * frame
@@ -41,7 +41,7 @@ object WindowRow {
   }
 
   private def placeOf(kept: Array[Byte], i: Int): Int = {
-    var at = Tallied
+    var at = Tally.length(kept)
     var left = i
     while (left > 0) {
       at += 4 + lengthAt(kept, at)

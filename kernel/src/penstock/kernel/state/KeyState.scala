@@ -7,7 +7,7 @@ import java.util.Arrays
   * In: its entry, `bytes(from until until)`; for a new key only the head of one. An entry is `[key length][key][tag][value]
   * [collections]`. Bits 0 and 1 of the tag: 0 no value, 1 value here, 2 value in an own page, whose number stands here;
   * bit 2: collections follow, and the value has its length before it. A collection is `[2 i]` or, in pages, `[2 i + 1]`,
-  * then `[length][leaf]` or `[root page]`.
+  * then `[length][leaf]` or `[root page]`; what a pile has there, `PagedPile` says.
   */
 private[state] final class KeyState(pages: Pages, val hash: Int, bytes: Array[Byte], val from: Int, val until: Int) extends State {
   private[this] val length = Varint.get(bytes, from).toInt
@@ -20,6 +20,7 @@ private[state] final class KeyState(pages: Pages, val hash: Int, bytes: Array[By
   private[this] var large: Array[Byte] = null // the own page of the value, as it was read
   private[this] var lists: Array[Int] = null // where collection i stands in bytes; 0: nowhere
   private[this] var trees: Array[Tree] = null
+  private[this] var piles: Array[PagedPile] = null
 
   /** The new entry after `settle`, null where there is none. */
   private[this] var encoded: Array[Byte] = null
@@ -38,7 +39,7 @@ private[state] final class KeyState(pages: Pages, val hash: Int, bytes: Array[By
       case _            =>
     }
     valueUntil = at
-    lists = new Array[Int](pages.orders.length)
+    lists = new Array[Int](pages.collections)
     while (at < until) {
       val head = Varint.get(bytes, at)
       lists((head >>> 1).toInt) = at
@@ -49,8 +50,11 @@ private[state] final class KeyState(pages: Pages, val hash: Int, bytes: Array[By
   private def listEnd(at: Int): Int = {
     val head = Varint.get(bytes, at)
     val next = at + Varint.size(head)
-    val n = Varint.get(bytes, next)
-    next + Varint.size(n) + (if ((head & 1) == 0) n.toInt else 0)
+    if ((head >>> 1) >= pages.orders.length) PagedPile.end(bytes, next, (head & 1) == 1)
+    else {
+      val n = Varint.get(bytes, next)
+      next + Varint.size(n) + (if ((head & 1) == 0) n.toInt else 0)
+    }
   }
 
   def key: Key = new Key(bytes, start, length, hash.toLong << 32)
@@ -87,6 +91,19 @@ private[state] final class KeyState(pages: Pages, val hash: Int, bytes: Array[By
     trees(i)
   }
 
+  def pile(i: Int): Pile = {
+    if (piles == null) piles = new Array[PagedPile](pages.sums.length)
+    if (piles(i) == null) {
+      val at = listAt(pages.orders.length + i)
+      val head = if (at == 0) 0L else Varint.get(bytes, at)
+      piles(i) = new PagedPile(pages, pages.sums(i), bytes, if (at == 0) 0 else at + Varint.size(head), (head & 1) == 1)
+    }
+    piles(i)
+  }
+
+  /** The pile behind collection `i`, where it was asked for. */
+  private def pileOf(i: Int): PagedPile = if (piles == null || i < pages.orders.length) null else piles(i - pages.orders.length)
+
   private def root(i: Int): Node = {
     val at = listAt(i)
     if (at == 0) Leaf.empty
@@ -104,12 +121,17 @@ private[state] final class KeyState(pages: Pages, val hash: Int, bytes: Array[By
   def isEmpty: Boolean = {
     var none = if (assigned) current == null else (tag & KeyState.Value) == 0
     var i = 0
-    while (none && i < pages.orders.length) {
-      none = if (trees == null || trees(i) == null) listAt(i) == 0 else trees(i).isEmpty
+    while (none && i < pages.collections) {
+      none = isEmpty(i)
       i += 1
     }
     none
   }
+
+  private def isEmpty(i: Int): Boolean =
+    if (i >= pages.orders.length) (pileOf(i) == null && listAt(i) == 0) || pile(i - pages.orders.length).isEmpty
+    else if (trees == null || trees(i) == null) listAt(i) == 0
+    else trees(i).isEmpty
 
   def clear(): Unit = {
     value_=(null)
@@ -118,10 +140,14 @@ private[state] final class KeyState(pages: Pages, val hash: Int, bytes: Array[By
       if (listAt(i) != 0 || (trees != null && trees(i) != null)) entries(i).clear()
       i += 1
     }
+    while (i < pages.collections) {
+      if (listAt(i) != 0 || pileOf(i) != null) pile(i - pages.orders.length).clear()
+      i += 1
+    }
   }
 
   /** Nobody has asked for more than to read the value. */
-  def onlyRead: Boolean = !assigned && trees == null
+  def onlyRead: Boolean = !assigned && trees == null && piles == null
 
   /** Writes what needs pages of its own and decides what becomes of the entry. */
   def settle(): Unit = {
@@ -142,6 +168,14 @@ private[state] final class KeyState(pages: Pages, val hash: Int, bytes: Array[By
     var i = 0
     while (trees != null && i < trees.length) {
       if (trees(i) != null && trees(i).touched && listChanged(i)) changed = true
+      i += 1
+    }
+    i = 0
+    while (piles != null && i < piles.length) {
+      if (piles(i) != null && piles(i).changed) {
+        piles(i).settle()
+        changed = true
+      }
       i += 1
     }
     changed
@@ -234,7 +268,7 @@ private[state] final class KeyState(pages: Pages, val hash: Int, bytes: Array[By
   private def allListsSize: Int = {
     var sum = 0
     var i = 0
-    while (i < pages.orders.length) {
+    while (i < pages.collections) {
       sum += listSize(i)
       i += 1
     }
@@ -244,7 +278,7 @@ private[state] final class KeyState(pages: Pages, val hash: Int, bytes: Array[By
   private def writeLists(out: Array[Byte], start: Int): Unit = {
     var at = start
     var i = 0
-    while (i < pages.orders.length) {
+    while (i < pages.collections) {
       writeList(i, out, at)
       at += listSize(i)
       i += 1
@@ -252,7 +286,10 @@ private[state] final class KeyState(pages: Pages, val hash: Int, bytes: Array[By
   }
 
   private def listSize(i: Int): Int =
-    if (trees != null && trees(i) != null) {
+    if (pileOf(i) != null) {
+      val size = pileOf(i).size
+      if (size == 0) 0 else Varint.size(2L * i + 1) + size
+    } else if (i < pages.orders.length && trees != null && trees(i) != null) {
       val top = trees(i).top
       if (top.number != 0L) Varint.size(2L * i + 1) + Varint.size(top.number)
       else if (top.count == 0) 0
@@ -261,7 +298,9 @@ private[state] final class KeyState(pages: Pages, val hash: Int, bytes: Array[By
     else listEnd(listAt(i)) - listAt(i)
 
   private def writeList(i: Int, out: Array[Byte], at: Int): Unit =
-    if (trees != null && trees(i) != null) {
+    if (pileOf(i) != null) {
+      if (pileOf(i).size > 0) pileOf(i).write(out, Varint.put(out, at, 2L * i + (if (pileOf(i).hasPages) 1 else 0)))
+    } else if (i < pages.orders.length && trees != null && trees(i) != null) {
       val top = trees(i).top
       if (top.number != 0L) Varint.put(out, Varint.put(out, at, 2L * i + 1), top.number)
       else if (top.count > 0)

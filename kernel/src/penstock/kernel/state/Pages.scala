@@ -12,11 +12,15 @@ private[state] final class Pages(
     store: PageStore,
     val limit: Int,
     val orders: Array[Comparator[Array[Byte]]],
+    val sums: Array[Sum],
     private[this] var stored: Long,
     first: Long
 ) {
   private[this] var last = first
   private[this] val waiting = new java.util.TreeMap[Long, Array[Byte]]
+
+  /** How many collections a key may have: the ordered ones come before the piles. */
+  val collections: Int = orders.length + sums.length
 
   /** How many pages there are. */
   def count: Long = stored

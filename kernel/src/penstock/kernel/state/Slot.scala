@@ -4,17 +4,17 @@ import java.util.{Arrays, Comparator}
 
 /** All keys of one slot during one batch.
   *
-  * In: the slot's pages; `orders(i)` is the order of every key's collection i (null: unsigned bytes). State: the pages that
-  * were touched. Out: `close` writes what changed, each page once; a batch that changes nothing writes nothing. What is
+  * In: the slot's pages; `orders(i)` is the order of every key's collection i (null: unsigned bytes), `sums(i)` sums up its pile i. State:
+  * the pages that were touched. Out: `close` writes what changed, each page once; a batch that changes nothing writes nothing. What is
   * written depends on what was stored and on what the states hold in the end, not on the order of calls.
   * Keys are spread over buckets by linear hashing: docs/formats/state.md.
   */
-final class Slot(store: PageStore, limit: Int, orders: Array[Comparator[Array[Byte]]]) {
+final class Slot(store: PageStore, limit: Int, orders: Array[Comparator[Array[Byte]]], sums: Array[Sum] = Slot.NoSums) {
   require(limit >= Slot.Least, s"pages of $limit bytes are too small; ${Slot.Least} is the least")
 
   private[this] val stored = store.header
   private[this] val header = if (stored == null) Header.Empty else Header(stored)
-  private[this] val space = new Pages(store, limit, orders, header.pages, header.newest)
+  private[this] val space = new Pages(store, limit, orders, sums, header.pages, header.newest)
   private[this] val buckets = new Buckets(space)
   private[this] var count = header.keys
 
@@ -77,6 +77,7 @@ object Slot {
   private final val Least = 64
 
   private val NoOrders = new Array[Comparator[Array[Byte]]](0)
+  val NoSums = new Array[Sum](0)
 
   /** How many buckets: more when they would hold five eighths of `limit` on average, fewer when half of that. */
   private[state] def buckets(now: Int, weight: Long, limit: Int): Int = {

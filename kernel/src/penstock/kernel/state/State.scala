@@ -1,6 +1,6 @@
 package penstock.kernel.state
 
-/** What an operator sees of one key: a value, and ordered collections of entries.
+/** What an operator sees of one key: a value, ordered collections of entries, and piles of entries in no order.
   *
   * It is valid until the slot is closed. A key without a value and without entries does not exist. Arrays that are handed
   * in belong to the state from then on. An array that was handed out as a value may be changed if it is handed in again;
@@ -16,6 +16,9 @@ abstract class State {
 
   /** The key's collection `i`, ordered by the slot's comparator `i`. */
   def entries(i: Int): Entries
+
+  /** The key's pile `i`, summed up by the slot's sum `i`. */
+  def pile(i: Int): Pile
 
   /** Nothing is kept for this key: no value, no entries. */
   def isEmpty: Boolean
@@ -84,4 +87,15 @@ abstract class Cursor {
 
   /** Replaces the value of the current entry. */
   def value_=(bytes: Array[Byte]): Unit
+}
+
+object Cursor {
+
+  /** No entries. */
+  val Empty: Cursor = new Cursor {
+    def next(): Boolean = false
+    def key: Array[Byte] = null
+    def value: Array[Byte] = null
+    def value_=(bytes: Array[Byte]): Unit = throw new IllegalStateException("there is no entry")
+  }
 }

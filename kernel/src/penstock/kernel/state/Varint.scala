@@ -1,7 +1,7 @@
 package penstock.kernel.state
 
 /** Whole numbers from 0 in as few bytes as they need: seven bits a byte, the lowest first, the high bit says "more". */
-private[state] object Varint {
+private[kernel] object Varint {
   def size(n: Long): Int =
     if ((n & ~0x7fL) == 0L) 1 else (70 - java.lang.Long.numberOfLeadingZeros(n)) / 7
 

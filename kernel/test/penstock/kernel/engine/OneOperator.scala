@@ -36,7 +36,7 @@ final class OneOperator[T <: Operator](input: Seq[DataType], output: Seq[DataTyp
     val rows = new Rows
     envelopes.foreach(envelope => rows.add(envelope.clone))
     sent.clear()
-    val slot = new Slot(store.begin(), limit, operator.orders)
+    val slot = new Slot(store.begin(), limit, operator.orders, operator.sums)
     operator.run(nothing, rows, slot.state(new Key(Array.emptyByteArray, 0, 0, 0L)), new Output(routes, envelope => sent += envelope))
     slot.close()
     val changes = sent.map(envelope => decoded(envelope) -> Envelope.weight(envelope)).toSeq

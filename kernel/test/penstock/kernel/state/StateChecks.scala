@@ -30,6 +30,7 @@ object StateChecks {
     checks.check("clearing a large collection does not read its leaves")(clearing())
     checks.check("an array handed out and changed is written when it is handed in")(inPlace())
     checks.check("a bucket is touched once whatever the number of its keys")(oncePerPage())
+    PileChecks.run(checks)
     checks.close()
   }
 

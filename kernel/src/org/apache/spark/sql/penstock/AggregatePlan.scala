@@ -75,7 +75,7 @@ final class AggregatePlan(node: LogicalAggregate, growing: Boolean) {
       case f: Max => own(e, f, Seq(f.child), _ => extreme(f.child.dataType, largest = true))
       case f: BitAndAgg => own(e, f, Seq(f.child), _ => BitFold(f.child.dataType, "and"))
       case f: BitOrAgg => own(e, f, Seq(f.child), _ => BitFold(f.child.dataType, "or"))
-      case f: CollectSet if f.ignoreNulls => direct(e, f, Seq(f.child), _ => CollectFold(f.child.dataType, set = true), ordered = false)
+      case f: CollectSet if f.ignoreNulls => direct(e, f, Seq(NormalizeFloatingNumbers.normalize(f.child)), _ => CollectFold(f.child.dataType, set = true), ordered = false)
       case f: CollectList if f.ignoreNulls && !e.isDistinct => direct(e, f, Seq(f.child), _ => CollectFold(f.child.dataType, set = false), ordered = true)
       case f if e.isDistinct => again(distinct(buffered(e, f)), RecountedDistinctFold)
       case f if growing => buffered(e, f)

@@ -2,6 +2,7 @@ package org.apache.spark.sql.penstock
 
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.expressions.aggregate._
+import org.apache.spark.sql.catalyst.optimizer.NormalizeFloatingNumbers
 import org.apache.spark.sql.types._
 import penstock.kernel.engine._
 
@@ -23,7 +24,7 @@ object FrameFold {
     case f: First => picked(f.child, 1, fromLast = false, f.ignoreNulls)._1
     case f: Last => picked(f.child, 1, fromLast = true, f.ignoreNulls)._1
     case f: CollectList => direct(f, Seq(f.child), _ => ListFold(f.child.dataType, set = false, f.ignoreNulls))
-    case f: CollectSet => direct(f, Seq(f.child), _ => ListFold(f.child.dataType, set = true, f.ignoreNulls))
+    case f: CollectSet => direct(f, Seq(NormalizeFloatingNumbers.normalize(f.child)), _ => ListFold(f.child.dataType, set = true, f.ignoreNulls))
     case f => bySpark(f)
   }
 
