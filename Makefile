@@ -7,8 +7,10 @@ READY  := .venv/.ready
 # make bench runs every file of benchmarks/ whose name does not start with an underscore
 BENCHMARKS := $(filter-out _%,$(notdir $(basename $(wildcard benchmarks/*.py))))
 
+QUICK := $(BIN)/python -m pytest -q -n 2 --dist worksteal -m "not spark"
+
 .DEFAULT_GOAL := help
-.PHONY: help setup kernel demo test check soak bench bench-log format wheel clean
+.PHONY: help setup kernel demo test check lint soak bench bench-log bench-engine bench-tpch bench-growth format wheel clean
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -18,15 +20,18 @@ setup: kernel ## make .venv with all dependencies, build the kernel; quick when 
 demo: setup ## a shop's pipeline at work: orders arrive, customers move, views change; half a minute
 	@$(BIN)/penstock demo
 
-test: setup ## all tests
-	@$(BIN)/python -m pytest
+test: setup ## all tests: side by side those that need no Spark, then the others in one session
+	@$(QUICK)
+	@$(BIN)/python -m pytest -m spark
 
-check: $(READY) ## format, lint, types, imports between rooms, and the tests that need no Spark
+check: lint ## lint, and the tests that need no Spark
+	@$(QUICK)
+
+lint: $(READY) ## format, lint, types, imports between rooms
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
-	@$(BIN)/python -m pytest -q -n 2 --dist worksteal -m "not spark"
 
 soak: setup ## all tests with many more random cases; takes long
 	@PENSTOCK_SOAK=1 $(BIN)/python -m pytest --timeout=0
@@ -36,6 +41,15 @@ bench: setup ## every benchmark in benchmarks/
 
 bench-log: setup ## the benchmark of the log
 	@$(BIN)/python -m benchmarks.log
+
+bench-engine: setup ## the benchmark of the engine, against Spark's own aggregation and Python
+	@$(BIN)/python -m benchmarks.engine
+
+bench-tpch: setup ## TPC-H as views against Spark batch; SF=0.1 is the scale, QUERIES=q1,q3 takes some
+	@$(BIN)/python -m benchmarks.tpch $(if $(SF),--scale $(SF)) $(if $(QUERIES),--queries $(QUERIES))
+
+bench-growth: setup ## what a change costs when the data is ten times as large
+	@$(BIN)/python -m benchmarks.growth
 
 format: setup ## format the Python code and mend what ruff can mend
 	@$(BIN)/ruff format .

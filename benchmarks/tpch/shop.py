@@ -9,6 +9,7 @@ from penstock.log import Log, Record
 
 QUERIES = {path.stem: path.read_text() for path in sorted((Path(__file__).parent / "queries").glob("*.sql"))}
 """By name, q01 to q22."""
+FRAME = 250_000
 TABLES = "".join(
     f"CREATE TABLE {name} ({schema}, PRIMARY KEY ({', '.join(KEYS[name])}));\n" for name, schema in SCHEMAS.items()
 )
@@ -21,11 +22,14 @@ def pipeline_text(names: list[str], store: str = "table") -> str:
 
 
 def load(log: Log, data: Data) -> dict[str, pa.RecordBatch]:
-    """All tables go into the log; what went in."""
+    """All tables go into the log, in frames that a batch can hold; what went in."""
     tables = data.tables()
+    present = {topic.name for topic in log.topics()}
     for name, rows in tables.items():
-        log.create_topic(name, SCHEMAS[name], key=KEYS[name])
-        log.append(name, rows)
+        if name not in present:
+            log.create_topic(name, SCHEMAS[name], key=KEYS[name])
+        for start in range(0, rows.num_rows, FRAME):
+            log.append(name, rows.slice(start, FRAME))
     return tables
 
 

@@ -60,11 +60,12 @@ def _join(group: dict[int, int], operators: Sequence[Operator], edge: Edge, movi
         if each.target.id not in merged
     }
     sent = any(each.source.id in merged and each.target.id in merged for each in moving)
-    if one != two and not sent and not _reaches(operators, outside, merged):
+    if one != two and not sent and not _reaches(operators, group, outside, merged):
         group.update(dict.fromkeys(merged, one))
 
 
-def _reaches(operators: Sequence[Operator], starts: Iterable[int], goals: set[int]) -> bool:
+def _reaches(operators: Sequence[Operator], group: Mapping[int, int], starts: Iterable[int], goals: set[int]) -> bool:
+    """Whether rows travel from `starts` to `goals`; those of one group run together, so what one sends, all do."""
     seen: set[int] = set()
     ahead = list(starts)
     while ahead:
@@ -72,8 +73,11 @@ def _reaches(operators: Sequence[Operator], starts: Iterable[int], goals: set[in
         if at in goals:
             return True
         if at not in seen:
-            seen.add(at)
-            ahead += [edge.target.id for edge in operators[at].edges]
+            together = [
+                each.id for each in operators if each.id == at or (at in group and group.get(each.id) == group[at])
+            ]
+            seen.update(together)
+            ahead += [edge.target.id for each in together for edge in operators[each].edges]
     return False
 
 
