@@ -22,6 +22,8 @@ VIEWS = {
                  ON s.sensor = r.sensor AND r.at BETWEEN s.lo AND s.hi""",
     "covered": """SELECT id FROM readings r WHERE EXISTS
                   (SELECT 1 FROM spans s WHERE s.sensor = r.sensor AND r.at BETWEEN s.lo AND s.hi)""",
+    "near": """SELECT p.id, r.id AS reading FROM probes p JOIN readings r
+               ON p.sensor = r.sensor AND p.at BETWEEN r.at - 15 AND r.at + 15""",
     "named": "SELECT r.id, name, value FROM readings r JOIN sensors s ON r.sensor = s.sensor WHERE at % 1000 = 0",
     "extremes": """SELECT sensor, min(value) AS least, max(value) AS most, count(DISTINCT at) AS times
                    FROM readings GROUP BY sensor""",
@@ -36,6 +38,7 @@ VIEWS = {
 DECLARATIONS = """
 CREATE TABLE readings (id BIGINT PRIMARY KEY, sensor BIGINT, at BIGINT, value BIGINT);
 CREATE TABLE spans (id BIGINT PRIMARY KEY, sensor BIGINT, lo BIGINT, hi BIGINT);
+CREATE TABLE probes (id BIGINT PRIMARY KEY, sensor BIGINT, at BIGINT);
 CREATE TABLE sensors (sensor BIGINT PRIMARY KEY, name STRING);
 """ + "".join(f"CREATE VIEW {name} WITH (store = 'topic') AS {query};" for name, query in VIEWS.items())
 FEW = 100
@@ -126,6 +129,14 @@ def test_a_range_costs_the_rows_in_it(large: Large) -> None:
     assert 2 * FEW < wide.reads < 20 * FEW  # a tenth of the rows is seen in what is counted
     gone = large.change(spans=[Record({"id": 1}, deleted=True)])
     assert len(gone.left["within"]) == len(gone.left["covered"]) == 10_000 and not gone.came
+
+
+def test_a_range_around_the_rows_costs_those_whose_range_it_is(large: Large) -> None:
+    came = large.change(probes=[{"id": 1, "sensor": 1, "at": 500_003}])
+    assert came.came == {"near": {(1, i) for i in (49_999, 50_000, 50_001)}}
+    gone = large.change(probes=[Record({"id": 1}, deleted=True)])
+    assert gone.left == came.came
+    assert came.reads < FEW and gone.reads < FEW
 
 
 def test_one_of_the_many_rows_costs_its_neighbours(large: Large) -> None:
