@@ -105,7 +105,7 @@ def main() -> None:
     folder = Path(tempfile.mkdtemp(prefix="penstock-bench-", dir="."))
     try:
         with session("benchmark", conf={"spark.driver.memory": "4g"}) as spark:
-            figures = growth(spark, folder, 100_000 if quick else 1_000_000, 1 if quick else 3)
+            figures = growth(spark, folder, 100_000 if quick else 1_000_000, 1 if quick else 5)
     finally:
         shutil.rmtree(folder)
     report("growth-quick" if quick else "growth", figures, GOALS)
