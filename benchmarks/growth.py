@@ -74,7 +74,7 @@ def measured(benches: Mapping[str, Bench], end: int, rounds: int) -> dict[str, f
         for name in QUERIES:
             for side, bench in benches.items():
                 found[name][side].append(per_batch(drained(bench, name, CHANGED), WARM))
-    figures = {}
+    figures: dict[str, float] = {}
     for name, times in found.items():
         figures |= {f"{name}_{side}_ms": 1000 * statistics.median(times[side]) for side in SIDES}
         figures[f"{name}_growth"] = ratio(times["large"], times["small"])
