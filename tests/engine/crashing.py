@@ -14,7 +14,7 @@ from typing import Any
 
 from penstock.engine.stages import Stage
 from penstock.log import Log
-from tests.engine.shop import Shop
+from tests.engine.business import Business
 
 PENSTOCK = [sys.executable, "-c", "from penstock.cli import main; main()", "run"]
 VICTIM = [sys.executable, "-m", "tests.engine.victim"]
@@ -90,30 +90,30 @@ def started(*command: str, alone: bool = False) -> Iterator[Running]:
             process.wait()
 
 
-def run_and_die(shop: Shop, log: Log, death: Death, *, frames: int = FRAMES) -> int | None:
+def run_and_die(business: Business, log: Log, death: Death, *, frames: int = FRAMES) -> int | None:
     """Runs until it dies, while frames come in; the batch that it died at, if it died at a stage."""
     place = [(death.stage or Stage.PLANNED).value, str(death.count), "alone" if death.alone else "together"]
-    with started(*VICTIM, str(shop.folder), *place, alone=death.alone) as run:
+    with started(*VICTIM, str(business.folder), *place, alone=death.alone) as run:
         run.until(lambda: run.said()[:1] == ["ready"])
-        feed(shop, log, run, death.seconds, frames)
+        feed(business, log, run, death.seconds, frames)
         if death.stage is None:
             run.kill(alone=death.alone)
         assert run.wait() == -signal.SIGKILL, run.errors()
         return int(run.said()[-1]) if death.stage else None
 
 
-def feed(shop: Shop, log: Log, run: Running, seconds: float, frames: int) -> None:
+def feed(business: Business, log: Log, run: Running, seconds: float, frames: int) -> None:
     """Appends while the run lives, and waits until it is dead or the time is over."""
     over_at = monotonic() + seconds
     for _ in range(frames):
-        shop.append(log)
+        business.append(log)
         if not run.lives(PACE) or monotonic() > over_at:
             return
     run.lives(max(0.0, over_at - monotonic()))
 
 
-def drained(shop: Shop) -> tuple[int, str]:
-    """A run that nobody kills, to the end of the log, in large steps; its exit code and what it said."""
-    shop.declare(max_records_per_batch=1000)
-    with started(*PENSTOCK, str(shop.folder), "--once") as run:
+def drained(business: Business, *, max_records_per_batch: int = 1000) -> tuple[int, str]:
+    """A run that nobody kills, to the end of the log, by default in large steps; its exit code and what it said."""
+    business.declare(max_records_per_batch=max_records_per_batch)
+    with started(*PENSTOCK, str(business.folder), "--once") as run:
         return run.wait(), run.errors()

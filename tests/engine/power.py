@@ -17,7 +17,7 @@ from pathlib import Path
 from random import Random
 
 from penstock.engine.session import KERNEL
-from tests.engine.shop import SETTINGS
+from tests.engine.business import SETTINGS
 
 ROOT = Path(__file__).parent.parent.parent
 PAGE = 512

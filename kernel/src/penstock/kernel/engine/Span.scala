@@ -5,10 +5,10 @@ import org.apache.spark.sql.catalyst.expressions.{Ascending, BoundReference, Exp
 import org.apache.spark.sql.types.DataType
 import penstock.kernel.state.{Cursor, Entries}
 
-/** Rows of one side of a join stand in the order of `column`; those that can match a row of the other side lie between `from` and `until`,
-  * expressions over that row. Either may be missing; the condition of the join still decides.
+/** Rows of one side of a join stand in the order of `column`; those that can match a row of the other side lie between `from`, less the
+  * `distance`, and `until`, expressions over that row. Either may be missing; the condition of the join still decides.
   */
-case class Span(column: Int, valueType: DataType, from: Option[Expression], until: Option[Expression]) {
+case class Span(column: Int, valueType: DataType, from: Option[Expression], until: Option[Expression], distance: Long) {
   def order(width: Int): RowOrder = RowOrder(width, Seq(SortOrder(BoundReference(column, valueType, nullable = true), Ascending)), ranked = 1)
 }
 
@@ -23,9 +23,16 @@ final class Bounds(span: Span, width: Int) {
     val until = span.until.map(_.eval(other))
     if (from.contains(null) || until.contains(null)) Cursor.Empty
     else {
-      val cursor = from.map(bound => rows.from(probe(bound, RowOrder.Before))).getOrElse(rows.ascending)
+      val cursor = from.flatMap(lowered).map(bound => rows.from(probe(bound, RowOrder.Before))).getOrElse(rows.ascending)
       until.map(bound => new Until(cursor, order, probe(bound, RowOrder.After)): Cursor).getOrElse(cursor)
     }
+  }
+
+  /** None where no value is as low: then every row may match, also those for which the distance leads beyond the largest value. */
+  private def lowered(bound: Any): Option[Any] = bound match {
+    case n: Long if span.distance > 0 => Option.when(n - span.distance < n)(n - span.distance)
+    case n: Int if span.distance > 0 => Option.when(n - span.distance >= Int.MinValue)((n - span.distance).toInt)
+    case other => Some(other)
   }
 
   private def probe(bound: Any, side: Byte): Array[Byte] = order.probe(value(InternalRow(bound)), side)

@@ -41,17 +41,24 @@ final class JoinPlan(node: LogicalJoin) {
   }
   private def of(e: Expression, side: AttributeSet): Boolean = e.references.nonEmpty && e.references.subsetOf(side)
 
-  /** The expression that has the most bounds, with a lower and an upper one. */
-  private def spanned(mine: AttributeSet, theirs: AttributeSet): Option[(Expression, Option[Expression], Option[Expression])] = {
-    val found = bounds(mine, theirs)
-    found.map(_._1).map { column =>
-      val its = found.filter(_._1.semanticEquals(column))
-      (column, its.find(_._3).map(_._2), its.find(!_._3).map(_._2))
-    }.sortBy { case (_, from, until) => -(from.size + until.size) }.headOption
+  /** The expression that orders a side, with the bounds that the other side gives it. */
+  private case class Ranged(column: Expression, from: Option[Expression], until: Option[Expression], distance: Long)
+
+  /** Both bounds where they are of one expression, or of two that always have the same distance; otherwise the first.
+    *
+    * column <= until and from <= column + distance  =>  from - distance <= column <= until
+    */
+  private def spanned(mine: AttributeSet, theirs: AttributeSet): Option[Ranged] = {
+    val (lower, upper) = bounds(mine, theirs).partition(_._3)
+    val both = for ((column, until, _) <- upper; (above, from, _) <- lower; distance <- Distance.between(column, above) if distance >= 0)
+      yield Ranged(column, Some(from), Some(until), distance)
+    both.headOption.orElse(bounds(mine, theirs).headOption.map { case (column, bound, isLower) =>
+      Ranged(column, Option.when(isLower)(bound), Option.when(!isLower)(bound), 0L)
+    })
   }
   private val spans = Seq(spanned(node.left.outputSet, node.right.outputSet), spanned(node.right.outputSet, node.left.outputSet))
   /** What a side must send besides its columns: the expression that orders it. */
-  private val ordering: Seq[Seq[NamedExpression]] = spans.map(_.toSeq.map { case (column, _, _) => Alias(column, "ordering")() })
+  private val ordering: Seq[Seq[NamedExpression]] = spans.map(_.toSeq.map(span => Alias(span.column, "ordering")()))
   def extra(side: Int): Seq[Expression] = ordering(side).map(AggregatePlan.plain)
   def extraColumns(side: Int): Seq[Attribute] = ordering(side).map(_.toAttribute)
 
@@ -61,7 +68,7 @@ final class JoinPlan(node: LogicalJoin) {
     val widths = (left.length, right.length)
     val rows = Seq((left, right), (right, left))
     val made = spans.zip(rows).map { case (span, (mine, theirs)) =>
-      span.map { case (column, from, until) => Span(mine.length - 1, column.dataType, from.map(bind(_, theirs)), until.map(bind(_, theirs))) }
+      span.map(its => Span(mine.length - 1, its.column.dataType, its.from.map(bind(_, theirs)), its.until.map(bind(_, theirs)), its.distance))
     }
     Join(id, leftKeys.length, JoinKind.all(kind), widths, condition.map(bind(_, left ++ right)), (made.head, made.last), edges)
   }
