@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame
 from penstock.engine.nodes import (
     Aggregate,
     Column,
+    Evaluate,
     Expand,
     Filter,
     Generate,
@@ -33,9 +34,16 @@ SEED = re.compile(r"(?<=[a-z])\(-?\d+\)$")
 NAMED = {
     "Sample": "TABLESAMPLE",
     "UnionLoop": "a recursive query",
-    "BatchEvalPython": "a Python function after a join or an aggregate",
-    "ArrowEvalPython": "a Python function after a join or an aggregate",
+    "MapInPandas": "mapInPandas",
+    "MapInArrow": "mapInArrow",
+    "FlatMapGroupsInPandas": "applyInPandas",
+    "FlatMapGroupsInArrow": "applyInArrow",
+    "FlatMapCoGroupsInPandas": "applyInPandas",
+    "FlatMapCoGroupsInArrow": "applyInArrow",
 }
+IN_PYTHON = frozenset(name for name in NAMED if name not in ("Sample", "UnionLoop"))
+SAME = "A view is a function of what was appended; the same log must give the same answer."
+IN_ROWS = "Functions in Python take values of one row and give one value: udf, pandas_udf."
 ENDLESS = 2**31 - 1
 """A limit where there is none: Spark's own are no larger."""
 
@@ -55,6 +63,8 @@ class Reader:
             "Union": lambda plan: Union(self._columns(plan), tuple(map(self.node, self._list(plan.children())))),
             "Expand": self._expand,
             "Generate": self._generate,
+            "BatchEvalPython": self._evaluate,
+            "ArrowEvalPython": self._evaluate,
             "Join": self._join,
             "Aggregate": lambda plan: Aggregate(self._columns(plan), plan, self.node(plan.child())),
             "Window": self._window,
@@ -69,23 +79,38 @@ class Reader:
         }
 
     def read(self, frame: DataFrame) -> Node:
-        for found in self._door.changing(frame._jdf.queryExecution().analyzed()):
+        analyzed = frame._jdf.queryExecution().analyzed()
+        self._check_functions(analyzed)
+        for found in self._door.changing(analyzed):
             text, line, column = CHANGING.fullmatch(found).groups()  # type: ignore[union-attr]
             construct = SEED.sub("()", text)
             raise EngineError(
                 f'view "{self._view}" uses {construct}, whose value changes by itself',
-                detail="A view is a function of what was appended; the same log must give the same answer.",
+                detail=SAME,
                 hint="Use a column instead, such as the hidden _appended_at.",
                 spot=self._place(int(line), int(column)) if line else None,
             )
         return self.node(self._door.planned(frame._jdf))
+
+    def _check_functions(self, analyzed: Handle) -> None:
+        """Of functions in Python, those of one row will do, if their values do not change by themselves."""
+        for kind, name in map(list, self._door.functionsOf(analyzed)):
+            if kind == "changing":
+                raise EngineError(
+                    f'view "{self._view}" calls {name}, a function in Python that is declared as not deterministic',
+                    detail=SAME,
+                    hint="If it always gives the same for the same values, leave out asNondeterministic().",
+                )
+            raise EngineError(
+                f'view "{self._view}" calls {name}, {kind} in Python, which is not supported yet', hint=IN_ROWS
+            )
 
     def node(self, plan: Handle) -> Node:
         kind = self._door.kind(plan)
         if kind in self._readers:
             return self._readers[kind](plan)
         if self._list(plan.children()):
-            raise self._refusal(plan, kind)
+            raise self._refusal(plan, kind, hint=IN_ROWS if kind in IN_PYTHON else "")
         return self._leaf(plan)
 
     def _list(self, items: Handle) -> list[Handle]:
@@ -109,6 +134,10 @@ class Reader:
         made = self._named(plan.qualifiedGeneratorOutput())
         kept = tuple(column for column in self._columns(plan) if column.id not in {each.id for each in made})
         return Generate(plan.generator(), plan.outer(), kept, made, self.node(plan.child()))
+
+    def _evaluate(self, plan: Handle) -> Node:
+        calls, made = tuple(self._list(plan.udfs())), self._named(plan.resultAttrs())
+        return Evaluate(calls, made, self._columns(plan), plan, self.node(plan.child()))
 
     def _join(self, plan: Handle) -> Node:
         left, right = self.node(plan.left()), self.node(plan.right())
@@ -144,7 +173,7 @@ class Reader:
                 orders, below = (), child
         return Top((), orders, ENDLESS, 0, self._columns(child), plan, self.node(below))
 
-    def _refusal(self, plan: Handle, construct: str, *, hint: str = "") -> EngineError:
+    def _refusal(self, plan: Handle, construct: str, *, hint: str) -> EngineError:
         return EngineError(
             f'view "{self._view}" uses {NAMED.get(construct, construct)}, which is not supported yet',
             hint=hint,

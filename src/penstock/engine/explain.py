@@ -15,8 +15,9 @@ from penstock.engine.nodes import Handle
 from penstock.model import Pipeline
 
 QUALIFIER = re.compile(r"`?[A-Za-z_]\w*`?\.(?=[`A-Za-z_])")
-PLAIN_NAME = re.compile(r"`([A-Za-z_]\w*)`")
+PLAIN_NAME = re.compile(r"`([A-Za-z_]\w*|\w+\([^`]*\))`")
 JOINS = {kind: f"{kind} join" for kind in ("left", "right", "full", "semi", "anti")} | {"exists": "existence join"}
+RESULT = re.compile(r"_function_\d+_\d+")
 KEEPS_VALUES = re.compile(r"\b(min|max|collect_list|collect_set|bool_and|bool_or|every|some|any)\(")
 
 
@@ -98,6 +99,10 @@ class _Drawing:
         for operator in graph.operators:
             for edge in operator.edges:
                 self._into.setdefault(edge.target.id, []).append(edge)
+        self._results: dict[str, str] = {}
+        for operator in graph.sources.values():
+            for call, column in zip(operator.parts.get("calls", ()), operator.parts.get("results", ()), strict=True):
+                self._results[column.name] = self._text(call)
         self._readers: dict[int, set[str]] = {}
         for view, (sink, _) in graph.views.items():
             self._read_by(view, sink)
@@ -137,13 +142,23 @@ class _Drawing:
 
     def inputs_of(self, operator: Operator) -> tuple[Input, ...]:
         if operator.kind in ("upsert", "bag"):
-            return (Input(operator.title),)
-        return tuple(Input(self._name(edge.source), self._filters(edge)) for edge in self._into[operator.id])
+            return (self._input(operator.parts["source"], ()),)
+        return tuple(self._input(edge.source, edge.branch.filters) for edge in self._into[operator.id])
+
+    def _input(self, source: Operator, filters: Sequence[Handle]) -> Input:
+        before = self._filters_before(source) if source.kind == "evaluated" else ()
+        return Input(self._name(source), self._filters((*before, *filters)))
+
+    def _filters_before(self, source: Operator) -> tuple[Handle, ...]:
+        """What rows have passed before the functions are called on them."""
+        branch, base = source.parts["branch"], source.parts["base"]
+        made = tuple(each for maker in branch.makers for each in maker.filters)
+        return (*(self._filters_before(base) if base.kind == "evaluated" else ()), *made, *branch.filters)
 
     def _does(self, operator: Operator) -> str:
         match operator.kind:
             case "upsert" | "bag":
-                return f"table {operator.title}"
+                return f"table {self._name(operator.parts['source'])}"
             case "join":
                 return self._joins(operator)
             case "unique":
@@ -214,7 +229,7 @@ class _Drawing:
         """What a join keeps of one of its inputs."""
         source = edge.source
         match source.kind:
-            case "source":
+            case "source" | "evaluated":
                 return f"every row of {source.title}, unbounded: the stream only grows"
             case "static":
                 return f"the {source.title} rows, read once"
@@ -232,10 +247,15 @@ class _Drawing:
         return operator.kind == "source"
 
     def _name(self, operator: Operator) -> str:
+        if operator.kind == "evaluated":
+            return f"{operator.title} with {self._calls(operator)}"
         return operator.title if operator.kind in ("source", "static") else f"#{operator.id}"
 
-    def _filters(self, edge: Edge) -> str:
-        found = [part for each in edge.branch.filters for part in conjuncts(self._text(each))]
+    def _calls(self, operator: Operator) -> str:
+        return " and ".join(dict.fromkeys(self._text(each) for each in operator.parts["calls"]))
+
+    def _filters(self, filters: Sequence[Handle]) -> str:
+        found = [part for each in filters for part in conjuncts(self._text(each))]
         return " and ".join(dict.fromkeys(found))
 
     def _texts(self, expressions: Sequence[Handle]) -> str:
@@ -243,7 +263,8 @@ class _Drawing:
 
     def _text(self, expression: Handle) -> str:
         """As SQL, without the names of relations, which Catalyst has lost anyway where columns are computed."""
-        return PLAIN_NAME.sub(r"\1", QUALIFIER.sub("", self._graph.door.text(expression)))
+        text = PLAIN_NAME.sub(r"\1", QUALIFIER.sub("", self._graph.door.text(expression)))
+        return RESULT.sub(lambda found: self._results.get(found[0], found[0]), text)
 
 
 def _names(columns: Sequence[Handle]) -> str:

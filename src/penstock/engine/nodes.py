@@ -115,5 +115,16 @@ class Top:
     child: "Node"
 
 
-Node = Scan | Static | Project | Filter | Union | Expand | Generate | Join | Aggregate | Window | Top
+@dataclass(frozen=True)
+class Evaluate:
+    """Every row with what Python functions give for it, `made`, behind it."""
+
+    calls: tuple[Handle, ...]
+    made: tuple[Column, ...]
+    columns: tuple[Column, ...]
+    plan: Handle
+    child: "Node"
+
+
+Node = Scan | Static | Project | Filter | Union | Expand | Generate | Join | Aggregate | Window | Top | Evaluate
 Stateful = Join | Aggregate | Window | Top

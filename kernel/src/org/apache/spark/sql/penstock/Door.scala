@@ -106,7 +106,7 @@ object Door {
   /** The plan of a query as we read it: optimized by Catalyst, and said in what we know. */
   def planned(frame: DataFrame): LogicalPlan = {
     val dataset = frame.asInstanceOf[ClassicDataset[Row]]
-    Rewriting(ClassicDataset.ofRows(dataset.sparkSession, Distinct.hidden(dataset.queryExecution.analyzed)).queryExecution.optimizedPlan)
+    Streams.titled(Rewriting(ClassicDataset.ofRows(dataset.sparkSession, Distinct.hidden(dataset.queryExecution.analyzed)).queryExecution.optimizedPlan))
   }
   def number(e: Expression): Int = e.eval().asInstanceOf[Int]
   def joinPlan(join: LogicalJoin): JoinPlan = new JoinPlan(join)
@@ -138,6 +138,29 @@ object Door {
   def aggregate(id: Int, plan: AggregatePlan, edges: JavaList[Edge]): Operator =
     AggregateOperator(id, plan.keyWidth, plan.gathering, plan.buffer, plan.result, plan.ordered, seq(edges))
   def chain(id: Int, operators: JavaList[Operator]): Chain = Chain(id, seq(operators))
+
+  // Streams before they enter the graph, as Spark's own plans: see `Streams`
+
+  def known(rows: DataFrame, columns: JavaList[Attribute]): DataFrame = Streams.known(rows, seq(columns))
+  def passing(rows: DataFrame, condition: Expression): DataFrame = Streams.passing(rows, condition)
+  def generated(rows: DataFrame, generator: Generator, outer: Boolean, made: JavaList[Attribute]): DataFrame =
+    Streams.generated(rows, generator, outer, seq(made))
+  def computed(rows: DataFrame, items: JavaList[NamedExpression]): DataFrame = Streams.computed(rows, seq(items))
+  def present(records: DataFrame): DataFrame = Streams.present(records)
+  def outlived(records: DataFrame, rows: DataFrame, key: JavaList[String]): DataFrame = Streams.outlived(records, rows, seq(key))
+  /** A column for what a function gives. */
+  def result(name: String, call: Expression): Attribute = AttributeReference(name, call.dataType)()
+  def function(call: PythonUDF): String = call.name
+  /** What kind of function in Python is called, and its name, for all that are not one value from one row. */
+  def functionsOf(analyzed: LogicalPlan): Array[Array[String]] = analyzed.collectWithSubqueries { case node => node.expressions }.flatten
+    .flatMap(_.collect {
+      case call: PythonUDAF => Array("an aggregate function", call.name)
+      case call: PythonUDTF => Array("a table function", call.name)
+      case call: PythonUDF if !call.udfDeterministic => Array("changing", call.name)
+    }).toArray
+  /** The functions of a plan as Python has packed them. */
+  def functions(plan: LogicalPlan): Array[Array[Byte]] =
+    plan.collectWithSubqueries { case node => node.expressions.flatMap(_.collect { case call: PythonFuncExpression => call.func.command.toArray }) }.flatten.toArray
 
   // The query
 

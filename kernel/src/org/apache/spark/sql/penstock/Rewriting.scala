@@ -17,10 +17,10 @@ object Rewriting {
     case limit @ (_: GlobalLimit | _: Offset) => sunk(limit.asInstanceOf[UnaryNode])
   }
 
-  /** A limit goes beneath projections, to the order that it is about. */
+  /** A limit goes beneath projections and the functions of single rows, to the order that it is about. */
   private def sunk(limit: UnaryNode): LogicalPlan = limit.child match {
     case LocalLimit(_, below) => sunk(limit.withNewChildren(Seq(below)).asInstanceOf[UnaryNode])
-    case Project(items, below) => Project(items, sunk(limit.withNewChildren(Seq(below)).asInstanceOf[UnaryNode]))
+    case row @ (_: Project | _: BaseEvalPython) => row.withNewChildren(Seq(sunk(limit.withNewChildren(row.children).asInstanceOf[UnaryNode])))
     case _ => limit
   }
 
