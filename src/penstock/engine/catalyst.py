@@ -21,6 +21,7 @@ from penstock.engine.nodes import (
     Node,
     Project,
     Scan,
+    Single,
     Static,
     Top,
     Union,
@@ -33,7 +34,7 @@ SEED = re.compile(r"(?<=[a-z])\(-?\d+\)$")
 """Spark gives a seed to what the user wrote without one."""
 NAMED = {
     "Sample": "TABLESAMPLE",
-    "UnionLoop": "a recursive query",
+    "UnionLoop": "a recursive query (WITH RECURSIVE)",
     "MapInPandas": "mapInPandas",
     "MapInArrow": "mapInArrow",
     "FlatMapGroupsInPandas": "applyInPandas",
@@ -41,9 +42,11 @@ NAMED = {
     "FlatMapCoGroupsInPandas": "applyInPandas",
     "FlatMapCoGroupsInArrow": "applyInArrow",
 }
-IN_PYTHON = frozenset(name for name in NAMED if name not in ("Sample", "UnionLoop"))
 SAME = "A view is a function of what was appended; the same log must give the same answer."
 IN_ROWS = "Functions in Python take values of one row and give one value: udf, pandas_udf."
+HINTS = {name: IN_ROWS for name in NAMED if "InPandas" in name or "InArrow" in name} | {
+    "UnionLoop": "Write its steps out, each a query that reads the one before, as many as your data can need."
+}
 ENDLESS = 2**31 - 1
 """A limit where there is none: Spark's own are no larger."""
 
@@ -67,6 +70,7 @@ class Reader:
             "ArrowEvalPython": self._evaluate,
             "Join": self._join,
             "Aggregate": lambda plan: Aggregate(self._columns(plan), plan, self.node(plan.child())),
+            "Single": lambda plan: Single(self._columns(plan), plan, self.node(plan.child())),
             "Window": self._window,
             "WindowGroupLimit": self._group_limit,
             "GlobalLimit": self._limit,
@@ -110,7 +114,7 @@ class Reader:
         if kind in self._readers:
             return self._readers[kind](plan)
         if self._list(plan.children()):
-            raise self._refusal(plan, kind, hint=IN_ROWS if kind in IN_PYTHON else "")
+            raise self._refusal(plan, kind, hint=HINTS.get(kind, ""))
         return self._leaf(plan)
 
     def _list(self, items: Handle) -> list[Handle]:

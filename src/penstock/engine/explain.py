@@ -132,7 +132,7 @@ class _Drawing:
             case "join":
                 return self._texts(self._into[operator.id][0].key)
             case "unique":
-                return _names(operator.key)
+                return _names(operator.key) or "nothing: one row"
             case "window":
                 return self._texts(operator.key) or "nothing: one partition"
             case "top":
@@ -161,6 +161,8 @@ class _Drawing:
                 return f"table {self._name(operator.parts['source'])}"
             case "join":
                 return self._joins(operator)
+            case "unique" if not operator.key:
+                return "one row at most"
             case "unique":
                 return f"declared key of {operator.title}: one row for each {_names(operator.key)}"
             case "window":
@@ -210,6 +212,8 @@ class _Drawing:
                 return f"the rows of {operator.title}"
             case "join":
                 return "; ".join(dict.fromkeys(self._rows(edge) for edge in self._into[operator.id]))
+            case "unique" if not operator.key:
+                return "one row"
             case "unique":
                 endless = any(self._unbounded(edge.source) for edge in self._into[operator.id])
                 return f"the rows of {operator.title}" + (", unbounded" if endless else "")

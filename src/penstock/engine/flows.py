@@ -22,6 +22,7 @@ from penstock.engine.nodes import (
     Node,
     Project,
     Scan,
+    Single,
     Stateful,
     Static,
     Top,
@@ -58,7 +59,8 @@ class Flows:
         self._graph.views[view] = (sink, replace(flow, key=declared) if key else flow)
 
     def _unique(self, view: str, flow: Flow, key: Sequence[int]) -> Flow:
-        """The same rows, by way of an operator that sees to it that no two have the same key.
+        """The same rows, by way of an operator that sees to it that no two have the same key; without key columns, that
+        there is one row at most.
 
         Views that read this one need not wait for that: a batch in which it is not so comes to nothing as a whole.
         """
@@ -88,7 +90,7 @@ class Flows:
                 return self._expand(node)
             case Generate():
                 return self._generate(node)
-            case Join() | Aggregate() | Window() | Top() | Evaluate():
+            case Join() | Aggregate() | Window() | Top() | Single() | Evaluate():
                 return self._shared(node)
             case _:
                 assert_never(node)
@@ -113,6 +115,8 @@ class Flows:
                 return windowed(self._graph, node, self._flow(child))
             case Top(child=child):
                 return topped(self._graph, node, self._flow(child))
+            case Single(child=child):
+                return self._unique(self._view, self._flow(child), ())
             case Evaluate(child=child):
                 return evaluated(self._graph, node, self._flow(child), self._view)
             case _:

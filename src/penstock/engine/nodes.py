@@ -116,6 +116,15 @@ class Top:
 
 
 @dataclass(frozen=True)
+class Single:
+    """The one row that there is, or none; several are an error of the batch."""
+
+    columns: tuple[Column, ...]
+    plan: Handle
+    child: "Node"
+
+
+@dataclass(frozen=True)
 class Evaluate:
     """Every row with what Python functions give for it, `made`, behind it."""
 
@@ -126,5 +135,5 @@ class Evaluate:
     child: "Node"
 
 
-Node = Scan | Static | Project | Filter | Union | Expand | Generate | Join | Aggregate | Window | Top | Evaluate
-Stateful = Join | Aggregate | Window | Top
+Stateful = Join | Aggregate | Window | Top | Single
+Node = Scan | Static | Project | Filter | Union | Expand | Generate | Stateful | Evaluate
