@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from penstock.engine.bounds import Bound, Bounds
 from penstock.engine.catalyst import ENDLESS
 from penstock.engine.compile import Compiled
 from penstock.engine.graph import Edge, Graph, Operator
@@ -31,13 +32,14 @@ class Input:
 
 @dataclass(frozen=True)
 class Part:
-    """One operator: what it does, from what, for which views, and what its state holds."""
+    """One operator: what it does, from what, for which views, what its state holds, and what bounds that."""
 
     number: int
     does: str
     inputs: tuple[Input, ...]
     readers: tuple[str, ...]
     state: str
+    bound: Bound
 
 
 @dataclass(frozen=True)
@@ -99,6 +101,7 @@ class _Drawing:
         for operator in graph.operators:
             for edge in operator.edges:
                 self._into.setdefault(edge.target.id, []).append(edge)
+        self._bounds = Bounds(graph, self._into)
         self._results: dict[str, str] = {}
         for operator in graph.sources.values():
             for call, column in zip(operator.parts.get("calls", ()), operator.parts.get("results", ()), strict=True):
@@ -121,6 +124,7 @@ class _Drawing:
             self.inputs_of(operator),
             tuple(sorted(self._readers[operator.id])),
             self._state(operator),
+            self._bounds.of_state(operator),
         )
 
     def key_of(self, operator: Operator) -> str:
@@ -215,8 +219,7 @@ class _Drawing:
             case "unique" if not operator.key:
                 return "one row"
             case "unique":
-                endless = any(self._unbounded(edge.source) for edge in self._into[operator.id])
-                return f"the rows of {operator.title}" + (", unbounded" if endless else "")
+                return f"the rows of {operator.title}"
             case "top" if operator.parts["growing"]:
                 return f"{operator.parts['limit'] + operator.parts['offset']} rows for each key"
             case "window" | "top":
@@ -234,7 +237,7 @@ class _Drawing:
         source = edge.source
         match source.kind:
             case "source" | "evaluated":
-                return f"every row of {source.title}, unbounded: the stream only grows"
+                return f"every row of {source.title}"
             case "static":
                 return f"the {source.title} rows, read once"
             case "upsert" | "bag":
@@ -242,13 +245,7 @@ class _Drawing:
             case "aggregate":
                 return f"the groups of #{source.id}"
             case _:
-                return f"the rows of #{source.id}" + (", unbounded" if self._unbounded(source) else "")
-
-    def _unbounded(self, operator: Operator) -> bool:
-        """Whether an operator's rows grow without end: one of its inputs does."""
-        if operator.kind in ("join", "window", "unique"):
-            return any(self._unbounded(edge.source) for edge in self._into[operator.id])
-        return operator.kind == "source"
+                return f"the rows of #{source.id}"
 
     def _name(self, operator: Operator) -> str:
         if operator.kind == "evaluated":
@@ -320,14 +317,25 @@ def _lines(plan: Explained, links: Sequence[Link], answers: Sequence[Answer], vi
     yield ""
     for answer in answers:
         yield from _answer_lines(answer)
+    yield from _warning_lines([part for link in links for part in link.parts if view is None or view in part.readers])
 
 
 def _part_lines(part: Part) -> Iterator[str]:
     yield f"    #{part.number} {part.does}"
     yield f"       from    {_sources(part.inputs)}"
     yield f"       keeps   {part.state}"
+    yield f"       state   {part.bound}"
     shared = ", shared" if len(part.readers) > 1 else ""
     yield f"       for     {', '.join(part.readers)}{shared}"
+
+
+def _warning_lines(parts: Sequence[Part]) -> Iterator[str]:
+    """What will fill the disk one day, if records keep coming."""
+    endless = [part for part in parts if part.bound.streams]
+    if endless:
+        yield ""
+    for part in endless:
+        yield f"warning: the state of #{part.number} is {part.bound}"
 
 
 def _answer_lines(answer: Answer) -> Iterator[str]:

@@ -4,7 +4,7 @@ import java.nio.file.Paths
 import java.util.{List => JavaList}
 import org.apache.spark.sql.{DataFrame, Dataset, Encoders, Row}
 import org.apache.spark.sql.catalyst.expressions._
-import org.apache.spark.sql.catalyst.expressions.aggregate.{CollectList, CollectSet}
+import org.apache.spark.sql.catalyst.expressions.aggregate.{AggregateExpression, CollectList, CollectSet}
 import org.apache.spark.sql.catalyst.plans.logical.{Aggregate => LogicalAggregate, Join => LogicalJoin, LeafNode, LocalRelation, LogicalPlan, Window => LogicalWindow}
 import org.apache.spark.sql.classic.{Dataset => ClassicDataset, ExpressionUtils, KeyValueGroupedDataset, SparkSession => ClassicSession}
 import org.apache.spark.sql.catalyst.optimizer.NormalizeFloatingNumbers
@@ -12,7 +12,7 @@ import org.apache.spark.sql.execution.datasources.{HadoopFsRelation, LogicalRela
 import org.apache.spark.sql.execution.datasources.v2.{DataSourceV2Relation, DataSourceV2ScanRelation}
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.streaming.{OutputMode, TimeMode}
-import org.apache.spark.sql.types.{BinaryType, LongType, StructField, StructType}
+import org.apache.spark.sql.types.{BinaryType, BooleanType, LongType, StructField, StructType}
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 import penstock.kernel.engine.{Aggregate => AggregateOperator, _}
 import penstock.kernel.source.StaticFile
@@ -76,6 +76,11 @@ object Door {
   /** A number below `parts` that spreads rows evenly, the same for equal rows. */
   def spread(row: JavaList[Expression], parts: Int): Expression = Pmod(new Murmur3Hash(seq(row)), Literal(parts))
   def text(e: Expression): String = e.sql
+  def isTruth(e: Expression): Boolean = e.dataType == BooleanType
+  /** The numbers of the columns that the expression reads. */
+  def columnsOf(e: Expression): Array[Long] = e.references.map(_.exprId.id).toArray
+  def aggregatesOf(node: LogicalAggregate): Array[String] =
+    node.aggregateExpressions.flatMap(_.collect { case e: AggregateExpression => e.aggregateFunction.prettyName }).toArray
   def same(a: Expression, b: Expression): Boolean = a.semanticEquals(b)
 
   /** A column that nobody reads. */
