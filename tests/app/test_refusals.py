@@ -18,7 +18,7 @@ QUERIES = {
     "current-timestamp": "SELECT id, current_timestamp() AS now FROM orders",
     "current-date": "SELECT id FROM orders WHERE current_date() > DATE '2024-01-01'",
     "kll-sketch": "SELECT kll_sketch_agg_bigint(id) AS sketch FROM orders",
-    "several-rows-in-an-expression": "SELECT id, (SELECT city FROM customers) AS city FROM orders",
+    "several-rows-in-an-expression": "SELECT id, (SELECT city FROM customers c WHERE c.id < o.id) FROM orders o",
     "sample": "SELECT id FROM orders TABLESAMPLE (10 PERCENT) REPEATABLE (1)",
     "recursion": "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 9) SELECT i FROM n",
     "unknown-column": "SELECT costumer FROM orders",

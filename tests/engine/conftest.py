@@ -12,7 +12,7 @@ from penstock.engine.batches import Committed
 from penstock.engine.oracle import Difference, Oracle, compared
 from penstock.engine.run import Run, prepared
 from penstock.log import Log
-from penstock.model import pipeline_of
+from penstock.model import Pipeline, pipeline_of
 from penstock.views import Position, SqliteStore, ViewReader, catch_up
 from tests.engine.folded import Folded
 from tests.engine.power import compile_watched_disk
@@ -45,11 +45,14 @@ class Bench:
     def start(self, **options: Any) -> None:
         """As another process would: planned anew from the text, state read from the checkpoint."""
         self._root._jvm.org.apache.spark.sql.execution.streaming.state.StateStore.stop()  # type: ignore[union-attr]
-        self.pipeline = pipeline_of(self._sql, name="test", options=options)
+        self.pipeline = self.declared(options)
         self.spark = self._root.newSession()
         if self.pipeline.options.shuffle_partitions is not None:
             self.spark.conf.set("spark.sql.shuffle.partitions", self.pipeline.options.shuffle_partitions)
         self.ready = prepared(self.spark, self.pipeline, self.log, self.home)
+
+    def declared(self, options: Mapping[str, Any]) -> Pipeline:
+        return pipeline_of(self._sql, name="test", options=options)
 
     def append(self, rows: Mapping[str, Sequence[Any]]) -> None:
         self.log.append_all(rows)

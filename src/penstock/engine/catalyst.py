@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame
 from penstock.engine.nodes import (
     Aggregate,
     Column,
+    Evaluate,
     Expand,
     Filter,
     Generate,
@@ -20,6 +21,7 @@ from penstock.engine.nodes import (
     Node,
     Project,
     Scan,
+    Single,
     Static,
     Top,
     Union,
@@ -32,9 +34,18 @@ SEED = re.compile(r"(?<=[a-z])\(-?\d+\)$")
 """Spark gives a seed to what the user wrote without one."""
 NAMED = {
     "Sample": "TABLESAMPLE",
-    "UnionLoop": "a recursive query",
-    "BatchEvalPython": "a Python function after a join or an aggregate",
-    "ArrowEvalPython": "a Python function after a join or an aggregate",
+    "UnionLoop": "a recursive query (WITH RECURSIVE)",
+    "MapInPandas": "mapInPandas",
+    "MapInArrow": "mapInArrow",
+    "FlatMapGroupsInPandas": "applyInPandas",
+    "FlatMapGroupsInArrow": "applyInArrow",
+    "FlatMapCoGroupsInPandas": "applyInPandas",
+    "FlatMapCoGroupsInArrow": "applyInArrow",
+}
+SAME = "A view is a function of what was appended; the same log must give the same answer."
+IN_ROWS = "Functions in Python take values of one row and give one value: udf, pandas_udf."
+HINTS = {name: IN_ROWS for name in NAMED if "InPandas" in name or "InArrow" in name} | {
+    "UnionLoop": "Write its steps out, each a query that reads the one before, as many as your data can need."
 }
 ENDLESS = 2**31 - 1
 """A limit where there is none: Spark's own are no larger."""
@@ -55,8 +66,11 @@ class Reader:
             "Union": lambda plan: Union(self._columns(plan), tuple(map(self.node, self._list(plan.children())))),
             "Expand": self._expand,
             "Generate": self._generate,
+            "BatchEvalPython": self._evaluate,
+            "ArrowEvalPython": self._evaluate,
             "Join": self._join,
             "Aggregate": lambda plan: Aggregate(self._columns(plan), plan, self.node(plan.child())),
+            "Single": lambda plan: Single(self._columns(plan), plan, self.node(plan.child())),
             "Window": self._window,
             "WindowGroupLimit": self._group_limit,
             "GlobalLimit": self._limit,
@@ -69,23 +83,38 @@ class Reader:
         }
 
     def read(self, frame: DataFrame) -> Node:
-        for found in self._door.changing(frame._jdf.queryExecution().analyzed()):
+        analyzed = frame._jdf.queryExecution().analyzed()
+        self._check_functions(analyzed)
+        for found in self._door.changing(analyzed):
             text, line, column = CHANGING.fullmatch(found).groups()  # type: ignore[union-attr]
             construct = SEED.sub("()", text)
             raise EngineError(
                 f'view "{self._view}" uses {construct}, whose value changes by itself',
-                detail="A view is a function of what was appended; the same log must give the same answer.",
+                detail=SAME,
                 hint="Use a column instead, such as the hidden _appended_at.",
                 spot=self._place(int(line), int(column)) if line else None,
             )
         return self.node(self._door.planned(frame._jdf))
+
+    def _check_functions(self, analyzed: Handle) -> None:
+        """Of functions in Python, those of one row will do, if their values do not change by themselves."""
+        for kind, name in map(list, self._door.functionsOf(analyzed)):
+            if kind == "changing":
+                raise EngineError(
+                    f'view "{self._view}" calls {name}, a function in Python that is declared as not deterministic',
+                    detail=SAME,
+                    hint="If it always gives the same for the same values, leave out asNondeterministic().",
+                )
+            raise EngineError(
+                f'view "{self._view}" calls {name}, {kind} in Python, which is not supported yet', hint=IN_ROWS
+            )
 
     def node(self, plan: Handle) -> Node:
         kind = self._door.kind(plan)
         if kind in self._readers:
             return self._readers[kind](plan)
         if self._list(plan.children()):
-            raise self._refusal(plan, kind)
+            raise self._refusal(plan, kind, hint=HINTS.get(kind, ""))
         return self._leaf(plan)
 
     def _list(self, items: Handle) -> list[Handle]:
@@ -109,6 +138,10 @@ class Reader:
         made = self._named(plan.qualifiedGeneratorOutput())
         kept = tuple(column for column in self._columns(plan) if column.id not in {each.id for each in made})
         return Generate(plan.generator(), plan.outer(), kept, made, self.node(plan.child()))
+
+    def _evaluate(self, plan: Handle) -> Node:
+        calls, made = tuple(self._list(plan.udfs())), self._named(plan.resultAttrs())
+        return Evaluate(calls, made, self._columns(plan), plan, self.node(plan.child()))
 
     def _join(self, plan: Handle) -> Node:
         left, right = self.node(plan.left()), self.node(plan.right())
@@ -144,7 +177,7 @@ class Reader:
                 orders, below = (), child
         return Top((), orders, ENDLESS, 0, self._columns(child), plan, self.node(below))
 
-    def _refusal(self, plan: Handle, construct: str, *, hint: str = "") -> EngineError:
+    def _refusal(self, plan: Handle, construct: str, *, hint: str) -> EngineError:
         return EngineError(
             f'view "{self._view}" uses {NAMED.get(construct, construct)}, which is not supported yet',
             hint=hint,

@@ -13,6 +13,7 @@ from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import DataFrame, SparkSession
 
 from penstock.engine.catalyst import Reader
+from penstock.engine.code import code_digest
 from penstock.engine.columns import can_be_key, declared_key
 from penstock.engine.flows import Flows
 from penstock.engine.graph import Graph
@@ -127,7 +128,8 @@ class _Compiler:
     def _keep(self, name: str, frame: DataFrame) -> None:
         plan = self._door.planned(frame._jdf)
         self._result.schemas[name] = frame._jdf.schema()
-        self._result.plans[name] = self._door.canonicalText(plan)
+        called = [code_digest(bytes(command)) for command in self._door.functions(plan)]
+        self._result.plans[name] = "\n".join([self._door.canonicalText(plan), *called])
         reads = {self._door.relation(leaf) for leaf in self._door.list(plan.collectLeaves())}
         if self._door.collects(plan) or reads & self._result.unordered:
             self._result.unordered.add(name)

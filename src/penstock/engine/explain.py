@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from penstock.engine.bounds import Bound, Bounds
 from penstock.engine.catalyst import ENDLESS
 from penstock.engine.compile import Compiled
 from penstock.engine.graph import Edge, Graph, Operator
@@ -15,8 +16,9 @@ from penstock.engine.nodes import Handle
 from penstock.model import Pipeline
 
 QUALIFIER = re.compile(r"`?[A-Za-z_]\w*`?\.(?=[`A-Za-z_])")
-PLAIN_NAME = re.compile(r"`([A-Za-z_]\w*)`")
+PLAIN_NAME = re.compile(r"`([A-Za-z_]\w*|\w+\([^`]*\))`")
 JOINS = {kind: f"{kind} join" for kind in ("left", "right", "full", "semi", "anti")} | {"exists": "existence join"}
+RESULT = re.compile(r"_function_\d+_\d+")
 KEEPS_VALUES = re.compile(r"\b(min|max|collect_list|collect_set|bool_and|bool_or|every|some|any)\(")
 
 
@@ -30,13 +32,14 @@ class Input:
 
 @dataclass(frozen=True)
 class Part:
-    """One operator: what it does, from what, for which views, and what its state holds."""
+    """One operator: what it does, from what, for which views, what its state holds, and what bounds that."""
 
     number: int
     does: str
     inputs: tuple[Input, ...]
     readers: tuple[str, ...]
     state: str
+    bound: Bound
 
 
 @dataclass(frozen=True)
@@ -98,6 +101,11 @@ class _Drawing:
         for operator in graph.operators:
             for edge in operator.edges:
                 self._into.setdefault(edge.target.id, []).append(edge)
+        self._bounds = Bounds(graph, self._into)
+        self._results: dict[str, str] = {}
+        for operator in graph.sources.values():
+            for call, column in zip(operator.parts.get("calls", ()), operator.parts.get("results", ()), strict=True):
+                self._results[column.name] = self._text(call)
         self._readers: dict[int, set[str]] = {}
         for view, (sink, _) in graph.views.items():
             self._read_by(view, sink)
@@ -116,6 +124,7 @@ class _Drawing:
             self.inputs_of(operator),
             tuple(sorted(self._readers[operator.id])),
             self._state(operator),
+            self._bounds.of_state(operator),
         )
 
     def key_of(self, operator: Operator) -> str:
@@ -127,7 +136,7 @@ class _Drawing:
             case "join":
                 return self._texts(self._into[operator.id][0].key)
             case "unique":
-                return _names(operator.key)
+                return _names(operator.key) or "nothing: one row"
             case "window":
                 return self._texts(operator.key) or "nothing: one partition"
             case "top":
@@ -137,15 +146,27 @@ class _Drawing:
 
     def inputs_of(self, operator: Operator) -> tuple[Input, ...]:
         if operator.kind in ("upsert", "bag"):
-            return (Input(operator.title),)
-        return tuple(Input(self._name(edge.source), self._filters(edge)) for edge in self._into[operator.id])
+            return (self._input(operator.parts["source"], ()),)
+        return tuple(self._input(edge.source, edge.branch.filters) for edge in self._into[operator.id])
+
+    def _input(self, source: Operator, filters: Sequence[Handle]) -> Input:
+        before = self._filters_before(source) if source.kind == "evaluated" else ()
+        return Input(self._name(source), self._filters((*before, *filters)))
+
+    def _filters_before(self, source: Operator) -> tuple[Handle, ...]:
+        """What rows have passed before the functions are called on them."""
+        branch, base = source.parts["branch"], source.parts["base"]
+        made = tuple(each for maker in branch.makers for each in maker.filters)
+        return (*(self._filters_before(base) if base.kind == "evaluated" else ()), *made, *branch.filters)
 
     def _does(self, operator: Operator) -> str:
         match operator.kind:
             case "upsert" | "bag":
-                return f"table {operator.title}"
+                return f"table {self._name(operator.parts['source'])}"
             case "join":
                 return self._joins(operator)
+            case "unique" if not operator.key:
+                return "one row at most"
             case "unique":
                 return f"declared key of {operator.title}: one row for each {_names(operator.key)}"
             case "window":
@@ -195,9 +216,10 @@ class _Drawing:
                 return f"the rows of {operator.title}"
             case "join":
                 return "; ".join(dict.fromkeys(self._rows(edge) for edge in self._into[operator.id]))
+            case "unique" if not operator.key:
+                return "one row"
             case "unique":
-                endless = any(self._unbounded(edge.source) for edge in self._into[operator.id])
-                return f"the rows of {operator.title}" + (", unbounded" if endless else "")
+                return f"the rows of {operator.title}"
             case "top" if operator.parts["growing"]:
                 return f"{operator.parts['limit'] + operator.parts['offset']} rows for each key"
             case "window" | "top":
@@ -214,8 +236,8 @@ class _Drawing:
         """What a join keeps of one of its inputs."""
         source = edge.source
         match source.kind:
-            case "source":
-                return f"every row of {source.title}, unbounded: the stream only grows"
+            case "source" | "evaluated":
+                return f"every row of {source.title}"
             case "static":
                 return f"the {source.title} rows, read once"
             case "upsert" | "bag":
@@ -223,19 +245,18 @@ class _Drawing:
             case "aggregate":
                 return f"the groups of #{source.id}"
             case _:
-                return f"the rows of #{source.id}" + (", unbounded" if self._unbounded(source) else "")
-
-    def _unbounded(self, operator: Operator) -> bool:
-        """Whether an operator's rows grow without end: one of its inputs does."""
-        if operator.kind in ("join", "window", "unique"):
-            return any(self._unbounded(edge.source) for edge in self._into[operator.id])
-        return operator.kind == "source"
+                return f"the rows of #{source.id}"
 
     def _name(self, operator: Operator) -> str:
+        if operator.kind == "evaluated":
+            return f"{operator.title} with {self._calls(operator)}"
         return operator.title if operator.kind in ("source", "static") else f"#{operator.id}"
 
-    def _filters(self, edge: Edge) -> str:
-        found = [part for each in edge.branch.filters for part in conjuncts(self._text(each))]
+    def _calls(self, operator: Operator) -> str:
+        return " and ".join(dict.fromkeys(self._text(each) for each in operator.parts["calls"]))
+
+    def _filters(self, filters: Sequence[Handle]) -> str:
+        found = [part for each in filters for part in conjuncts(self._text(each))]
         return " and ".join(dict.fromkeys(found))
 
     def _texts(self, expressions: Sequence[Handle]) -> str:
@@ -243,7 +264,8 @@ class _Drawing:
 
     def _text(self, expression: Handle) -> str:
         """As SQL, without the names of relations, which Catalyst has lost anyway where columns are computed."""
-        return PLAIN_NAME.sub(r"\1", QUALIFIER.sub("", self._graph.door.text(expression)))
+        text = PLAIN_NAME.sub(r"\1", QUALIFIER.sub("", self._graph.door.text(expression)))
+        return RESULT.sub(lambda found: self._results.get(found[0], found[0]), text)
 
 
 def _names(columns: Sequence[Handle]) -> str:
@@ -295,14 +317,25 @@ def _lines(plan: Explained, links: Sequence[Link], answers: Sequence[Answer], vi
     yield ""
     for answer in answers:
         yield from _answer_lines(answer)
+    yield from _warning_lines([part for link in links for part in link.parts if view is None or view in part.readers])
 
 
 def _part_lines(part: Part) -> Iterator[str]:
     yield f"    #{part.number} {part.does}"
     yield f"       from    {_sources(part.inputs)}"
     yield f"       keeps   {part.state}"
+    yield f"       state   {part.bound}"
     shared = ", shared" if len(part.readers) > 1 else ""
     yield f"       for     {', '.join(part.readers)}{shared}"
+
+
+def _warning_lines(parts: Sequence[Part]) -> Iterator[str]:
+    """What will fill the disk one day, if records keep coming."""
+    endless = [part for part in parts if part.bound.streams]
+    if endless:
+        yield ""
+    for part in endless:
+        yield f"warning: the state of #{part.number} is {part.bound}"
 
 
 def _answer_lines(answer: Answer) -> Iterator[str]:

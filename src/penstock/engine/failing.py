@@ -1,5 +1,6 @@
 """Failures of a running query, told as ours: what Spark says in one line, and what helps."""
 
+import linecache
 import re
 from collections.abc import Iterator
 from typing import Final
@@ -8,18 +9,22 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
 from penstock.engine.nodes import Handle
-from penstock.engine.wording import plain_text
-from penstock.errors import EngineError
+from penstock.engine.wording import plain_lines, plain_text
+from penstock.errors import EngineError, Spot
 from penstock.model import Pipeline
 
 PLAN: Final = "=== Streaming Query ==="
 # How Spark words it where it cannot go on with a checkpoint.
 DAMAGED: Final = re.compile(r"STATE_STORE|MALFORMED_LOG_FILE|not found in offset log|batch \d+ doesn't exist")
+WORKER: Final = "from the Python worker"
+CALLED: Final = re.compile(r'^  File "(.+)", line (\d+), in ', re.MULTILINE)
 
 
 def failed(pipeline: Pipeline, error: PySparkException | Py4JJavaError) -> EngineError:
     """Of a chain of causes the last one that has a code says most; without any, the last of all."""
     said = list(_causes(error))
+    if in_python := next((text for text in said if WORKER in text), ""):
+        return _raised(pipeline, in_python)
     detail = plain_text(next((text for text in reversed(said) if re.search(r"\[[A-Z_.]+\]", text)), said[-1]))
     if any(DAMAGED.search(text) for text in said):
         return EngineError(
@@ -31,6 +36,19 @@ def failed(pipeline: Pipeline, error: PySparkException | Py4JJavaError) -> Engin
         f'pipeline "{pipeline.name}" stopped',
         detail=detail,
         hint="Its views are as they were after the last batch; --debug shows all that Spark says.",
+    )
+
+
+def _raised(pipeline: Pipeline, text: str) -> EngineError:
+    """A function of the user's raised something: the last line of Python's report, at the innermost place."""
+    lines = [line for line in plain_lines(text) if line.strip()]
+    places = CALLED.findall(text)
+    file, line = (places[-1][0], int(places[-1][1])) if places else ("", 0)
+    return EngineError(
+        f'a function in Python has stopped pipeline "{pipeline.name}"',
+        detail=f"{lines[-1].strip()}. Its views are as they were after the last batch.",
+        hint="Let the function give NULL for such values; then: penstock reset PIPELINE",
+        spot=Spot(file, line, 1, linecache.getline(file, line).rstrip()) if places else None,
     )
 
 

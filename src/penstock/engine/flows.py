@@ -8,10 +8,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import assert_never
 
+from penstock.engine.functions import evaluated
 from penstock.engine.graph import Branch, Flow, Graph, Maker, Operator
 from penstock.engine.nodes import (
     Aggregate,
     Column,
+    Evaluate,
     Expand,
     Filter,
     Generate,
@@ -20,6 +22,7 @@ from penstock.engine.nodes import (
     Node,
     Project,
     Scan,
+    Single,
     Stateful,
     Static,
     Top,
@@ -41,9 +44,11 @@ class Flows:
         self._relations = relations
         self._tables: dict[str, Operator] = {}
         self._known: list[tuple[Handle, Flow]] = []
+        self._view = ""
 
     def add(self, view: str, tree: Node, key: Sequence[str] = ()) -> None:
         """Adds a view; those that it reads have been added before. `key` are the columns of a declared key."""
+        self._view = view
         flow = self._flow(tree)
         at = {column.name(): self._door.identity(column) for column in flow.out}
         declared = tuple(at[name] for name in key)
@@ -54,7 +59,8 @@ class Flows:
         self._graph.views[view] = (sink, replace(flow, key=declared) if key else flow)
 
     def _unique(self, view: str, flow: Flow, key: Sequence[int]) -> Flow:
-        """The same rows, by way of an operator that sees to it that no two have the same key.
+        """The same rows, by way of an operator that sees to it that no two have the same key; without key columns, that
+        there is one row at most.
 
         Views that read this one need not wait for that: a batch in which it is not so comes to nothing as a whole.
         """
@@ -84,22 +90,22 @@ class Flows:
                 return self._expand(node)
             case Generate():
                 return self._generate(node)
-            case Join() | Aggregate() | Window() | Top():
+            case Join() | Aggregate() | Window() | Top() | Single() | Evaluate():
                 return self._shared(node)
             case _:
                 assert_never(node)
 
-    def _shared(self, node: Stateful) -> Flow:
+    def _shared(self, node: Stateful | Evaluate) -> Flow:
         """The flow of an equal tree that is there already, under this node's names, or a new one."""
         canonical = self._door.canonical(node.plan)
         for known, flow in self._known:
             if canonical.equals(known):
                 return self._graph.renamed(flow, range(len(node.columns)), node.columns)
-        flow = self._stateful(node)
+        flow = self._new(node)
         self._known.append((canonical, flow))
         return flow
 
-    def _stateful(self, node: Stateful) -> Flow:
+    def _new(self, node: Stateful | Evaluate) -> Flow:
         match node:
             case Join(left=left, right=right):
                 return joined(self._graph, node, self._flow(left), self._flow(right))
@@ -109,6 +115,10 @@ class Flows:
                 return windowed(self._graph, node, self._flow(child))
             case Top(child=child):
                 return topped(self._graph, node, self._flow(child))
+            case Single(child=child):
+                return self._unique(self._view, self._flow(child), ())
+            case Evaluate(child=child):
+                return evaluated(self._graph, node, self._flow(child), self._view)
             case _:
                 assert_never(node)
 

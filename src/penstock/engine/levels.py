@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from penstock.engine.graph import Edge, Operator
 
-PLACELESS = ("source", "static", "view")
+PLACELESS = ("source", "static", "evaluated", "view")
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +34,7 @@ class Layout:
 
 def laid_out(operators: Sequence[Operator], same_key: Callable[[Edge], bool]) -> Layout:
     """`same_key` says whether an edge leaves and arrives under the same key."""
-    placed = [operator for operator in operators if operator.kind not in PLACELESS]
+    placed = [operator for operator in operators if operator.kind not in PLACELESS and operator.edges]
     group = {operator.id: operator.id for operator in placed}
     edges = [edge for operator in placed for edge in operator.edges if edge.target.kind not in PLACELESS]
     moving = [edge for edge in edges if not same_key(edge)]

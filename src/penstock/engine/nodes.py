@@ -115,5 +115,25 @@ class Top:
     child: "Node"
 
 
-Node = Scan | Static | Project | Filter | Union | Expand | Generate | Join | Aggregate | Window | Top
-Stateful = Join | Aggregate | Window | Top
+@dataclass(frozen=True)
+class Single:
+    """The one row that there is, or none; several are an error of the batch."""
+
+    columns: tuple[Column, ...]
+    plan: Handle
+    child: "Node"
+
+
+@dataclass(frozen=True)
+class Evaluate:
+    """Every row with what Python functions give for it, `made`, behind it."""
+
+    calls: tuple[Handle, ...]
+    made: tuple[Column, ...]
+    columns: tuple[Column, ...]
+    plan: Handle
+    child: "Node"
+
+
+Stateful = Join | Aggregate | Window | Top | Single
+Node = Scan | Static | Project | Filter | Union | Expand | Generate | Stateful | Evaluate

@@ -10,12 +10,11 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
+from penstock.engine.evaluation import BY_NAME, evaluated_streams, named_row
 from penstock.engine.graph import Branch, Edge, Graph, Operator
 from penstock.engine.levels import Layout, laid_out
 from penstock.engine.nodes import Handle
 
-BY_NAME = ("source", "upsert", "bag")
-"""Whose rows have the columns that views asked for, found by their names; all others have theirs in order."""
 TABLES = ("upsert", "bag")
 """Who takes records; all others take rows."""
 RECORD = ("_partition", "_offset")
@@ -71,6 +70,7 @@ class Query:
         built = {
             operator.id: self._built(operator) for operator in self._graph.operators if operator.id in self.layout.of
         }
+        sources = sources | evaluated_streams(self._spark, self._graph, sources)
         current: DataFrame | None = None
         for level in range(self.layout.depth, 0, -1):
             current = self._level(level, self._entering(current, level, sources), built)
@@ -92,7 +92,7 @@ class Query:
         return bool(self._source_edges(source)) or any(self._ticks(level) for level in range(self.layout.depth + 1))
 
     def _source_edges(self, source: Operator) -> list[Edge]:
-        tables = [t for t in self._graph.operators if t.kind in TABLES and t.parts["source"] is source]
+        tables = [t for t in self._graph.operators if t.kind in TABLES and t.edges and t.parts["source"] is source]
         return source.edges + [Edge(Branch(source, (), (), ()), table, 0, (), ()) for table in tables]
 
     def _level_of(self, target: Operator) -> int:
@@ -127,11 +127,7 @@ class Query:
 
     def _edge(self, edge: Edge, row: Sequence[Handle]) -> Handle:
         """The edge over its source's row; what the reader of a relation does not know of it are placeholders."""
-        named = [column.handle for column in edge.branch.columns]
-        if edge.source.kind in BY_NAME:
-            mine = {column.name: column.handle for column in edge.branch.columns}
-            named = [mine.get(attribute.name(), attribute) for attribute in row]
-        return self._bound(edge, edge.key, edge.value, named)
+        return self._bound(edge, edge.key, edge.value, named_row(edge.branch, row))
 
     def _bound(self, edge: Edge, key: Sequence[Handle], value: Sequence[Handle], row: Sequence[Handle]) -> Handle:
         handles, branch = self._graph.handles, edge.branch

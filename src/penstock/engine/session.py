@@ -46,6 +46,8 @@ _DEFAULTS: Final[Mapping[str, str]] = {
     "spark.sql.session.timeZone": "UTC",
     # Every operator of every view has code of its own; what falls out of Spark's cache is compiled again in each batch.
     "spark.sql.codegen.cache.maxEntries": "5000",
+    # Python functions stay whole in their plans, where a fingerprint is taken of them.
+    "spark.broadcast.UDFCompressionThreshold": "1g",
     # A cast that fails gives NULL; with ANSI it would stop a pipeline at the same record for ever.
     "spark.sql.ansi.enabled": "false",
     f"{_STATE}.providerClass": f"{_STATE_PACKAGE}.RocksDBStateStoreProvider",

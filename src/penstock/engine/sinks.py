@@ -21,6 +21,8 @@ from penstock.model import Pipeline
 
 DEAD_LETTERS = "dead-letters"
 """No view has a dash in its name."""
+NO_KEY = "{}"
+"""How the key reads where there are no key columns."""
 
 
 @dataclass(frozen=True)
@@ -78,11 +80,18 @@ class Sinks:
         return Collected(counts, counts.pop(DEAD_LETTERS, 0), files, made.staged())
 
     def _doubled(self, error: Py4JJavaError) -> EngineError | None:
-        """Two rows under a declared key, as the user's error; nothing if it is something else."""
+        """Two rows where one can be, as the user's error; nothing if it is something else."""
         cause: Handle = error.java_exception
         if not cause.getClass().getName().endswith(".DoubledKey"):
             return None
         view = self._pipeline.view(cause.view())
+        if cause.key() == NO_KEY:
+            return EngineError(
+                f'a query inside an expression of view "{view.name}" gives several rows',
+                detail="Only one value can stand there, or none, which is NULL. All views are as before this batch.",
+                hint="Write max(...) in it, or ORDER BY ... LIMIT 1; then: penstock reset PIPELINE",
+                spot=view.spot,
+            )
         return EngineError(
             f'view "{view.name}" has several rows under the key {cause.key()}',
             detail=f"Its declared key is {', '.join(view.options.key or ())}. All views are as before this batch.",

@@ -11,5 +11,10 @@ ENDED: Final = "terminated with exception: "
 
 def plain_text(text: str) -> str:
     """`[CODE] It is so. SQLSTATE: 42601 (line 1, pos 14)`  =>  `It is so.`"""
+    return plain_lines(text)[0].strip()
+
+
+def plain_lines(text: str) -> list[str]:
+    """All that it says, where that is more than one line."""
     said = text.split(STACK)[0].rpartition(ENDED)[2].strip()
-    return STATE.sub("", CODE.sub("", said, count=1)).partition("\n")[0].strip()
+    return STATE.sub("", CODE.sub("", said, count=1)).strip().split("\n")

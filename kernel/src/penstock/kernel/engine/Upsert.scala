@@ -5,7 +5,7 @@ import penstock.kernel.state.State
 
 /** A table with a key: the newest record of a key is its row.
   *
-  * In: records of one key; weight +1 a row, -1 a deletion.
+  * In: records of one key; weight +1 a row, -1 a deletion. Where both are at one place, the row counts.
   * State: the row, as the views need it; absent when deleted.
   * Out: at most two changes per batch, the retraction before the assertion.
   */
@@ -14,8 +14,7 @@ case class Upsert(id: Int, keyWidth: Int, width: Int, edges: Seq[Edge]) extends 
   @transient private lazy val after = new UnsafeRow(width)
 
   override def run(key: UnsafeRow, rows: Rows, state: State, out: Output): Unit = {
-    rows.sortByPlace()
-    val last = rows(rows.size - 1)
+    val last = newest(rows)
     val old = state.value
     val start = Envelope.rowStart(last)
     val gone = Envelope.weight(last) < 0
@@ -31,5 +30,16 @@ case class Upsert(id: Int, keyWidth: Int, width: Int, edges: Seq[Edge]) extends 
         state.value = java.util.Arrays.copyOfRange(last, start, last.length)
       }
     }
+  }
+
+  private def newest(rows: Rows): Array[Byte] = {
+    var found = rows(0)
+    var i = 1
+    while (i < rows.size) {
+      val byPlace = java.lang.Long.compare(Envelope.place(rows(i)), Envelope.place(found))
+      if (byPlace > 0 || byPlace == 0 && Envelope.weight(rows(i)) > 0) found = rows(i)
+      i += 1
+    }
+    found
   }
 }

@@ -4,7 +4,7 @@ import java.nio.file.Paths
 import java.util.{List => JavaList}
 import org.apache.spark.sql.{DataFrame, Dataset, Encoders, Row}
 import org.apache.spark.sql.catalyst.expressions._
-import org.apache.spark.sql.catalyst.expressions.aggregate.{CollectList, CollectSet}
+import org.apache.spark.sql.catalyst.expressions.aggregate.{AggregateExpression, CollectList, CollectSet}
 import org.apache.spark.sql.catalyst.plans.logical.{Aggregate => LogicalAggregate, Join => LogicalJoin, LeafNode, LocalRelation, LogicalPlan, Window => LogicalWindow}
 import org.apache.spark.sql.classic.{Dataset => ClassicDataset, ExpressionUtils, KeyValueGroupedDataset, SparkSession => ClassicSession}
 import org.apache.spark.sql.catalyst.optimizer.NormalizeFloatingNumbers
@@ -12,7 +12,7 @@ import org.apache.spark.sql.execution.datasources.{HadoopFsRelation, LogicalRela
 import org.apache.spark.sql.execution.datasources.v2.{DataSourceV2Relation, DataSourceV2ScanRelation}
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.streaming.{OutputMode, TimeMode}
-import org.apache.spark.sql.types.{BinaryType, LongType, StructField, StructType}
+import org.apache.spark.sql.types.{BinaryType, BooleanType, LongType, StructField, StructType}
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 import penstock.kernel.engine.{Aggregate => AggregateOperator, _}
 import penstock.kernel.source.StaticFile
@@ -76,6 +76,11 @@ object Door {
   /** A number below `parts` that spreads rows evenly, the same for equal rows. */
   def spread(row: JavaList[Expression], parts: Int): Expression = Pmod(new Murmur3Hash(seq(row)), Literal(parts))
   def text(e: Expression): String = e.sql
+  def isTruth(e: Expression): Boolean = e.dataType == BooleanType
+  /** The numbers of the columns that the expression reads. */
+  def columnsOf(e: Expression): Array[Long] = e.references.map(_.exprId.id).toArray
+  def aggregatesOf(node: LogicalAggregate): Array[String] =
+    node.aggregateExpressions.flatMap(_.collect { case e: AggregateExpression => e.aggregateFunction.prettyName }).toArray
   def same(a: Expression, b: Expression): Boolean = a.semanticEquals(b)
 
   /** A column that nobody reads. */
@@ -106,7 +111,7 @@ object Door {
   /** The plan of a query as we read it: optimized by Catalyst, and said in what we know. */
   def planned(frame: DataFrame): LogicalPlan = {
     val dataset = frame.asInstanceOf[ClassicDataset[Row]]
-    Rewriting(ClassicDataset.ofRows(dataset.sparkSession, Distinct.hidden(dataset.queryExecution.analyzed)).queryExecution.optimizedPlan)
+    Streams.titled(Rewriting(ClassicDataset.ofRows(dataset.sparkSession, Distinct.hidden(dataset.queryExecution.analyzed)).queryExecution.optimizedPlan))
   }
   def number(e: Expression): Int = e.eval().asInstanceOf[Int]
   def joinPlan(join: LogicalJoin): JoinPlan = new JoinPlan(join)
@@ -138,6 +143,29 @@ object Door {
   def aggregate(id: Int, plan: AggregatePlan, edges: JavaList[Edge]): Operator =
     AggregateOperator(id, plan.keyWidth, plan.gathering, plan.buffer, plan.result, plan.ordered, seq(edges))
   def chain(id: Int, operators: JavaList[Operator]): Chain = Chain(id, seq(operators))
+
+  // Streams before they enter the graph, as Spark's own plans: see `Streams`
+
+  def known(rows: DataFrame, columns: JavaList[Attribute]): DataFrame = Streams.known(rows, seq(columns))
+  def passing(rows: DataFrame, condition: Expression): DataFrame = Streams.passing(rows, condition)
+  def generated(rows: DataFrame, generator: Generator, outer: Boolean, made: JavaList[Attribute]): DataFrame =
+    Streams.generated(rows, generator, outer, seq(made))
+  def computed(rows: DataFrame, items: JavaList[NamedExpression]): DataFrame = Streams.computed(rows, seq(items))
+  def present(records: DataFrame): DataFrame = Streams.present(records)
+  def outlived(records: DataFrame, rows: DataFrame, key: JavaList[String]): DataFrame = Streams.outlived(records, rows, seq(key))
+  /** A column for what a function gives. */
+  def result(name: String, call: Expression): Attribute = AttributeReference(name, call.dataType)()
+  def function(call: PythonUDF): String = call.name
+  /** What kind of function in Python is called, and its name, for all that are not one value from one row. */
+  def functionsOf(analyzed: LogicalPlan): Array[Array[String]] = analyzed.collectWithSubqueries { case node => node.expressions }.flatten
+    .flatMap(_.collect {
+      case call: PythonUDAF => Array("an aggregate function", call.name)
+      case call: PythonUDTF => Array("a table function", call.name)
+      case call: PythonUDF if !call.udfDeterministic => Array("changing", call.name)
+    }).toArray
+  /** The functions of a plan as Python has packed them. */
+  def functions(plan: LogicalPlan): Array[Array[Byte]] =
+    plan.collectWithSubqueries { case node => node.expressions.flatMap(_.collect { case call: PythonFuncExpression => call.func.command.toArray }) }.flatten.toArray
 
   // The query
 

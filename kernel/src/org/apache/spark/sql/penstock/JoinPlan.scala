@@ -16,6 +16,7 @@ final class JoinPlan(node: LogicalJoin) {
     case LeftSemi => "semi"
     case LeftAnti => "anti"
     case _: ExistenceJoin => "exists"
+    case LeftSingle => throw new Unsupported("a scalar subquery that refers to the row and may give several rows", "Spark would fail when it does; write max(...) in it")
     case other => throw new Unsupported(s"${other.sql} JOIN", "it is not supported yet")
   }
   private val (left, right, rest) = node match {

@@ -17,10 +17,10 @@ object Rewriting {
     case limit @ (_: GlobalLimit | _: Offset) => sunk(limit.asInstanceOf[UnaryNode])
   }
 
-  /** A limit goes beneath projections, to the order that it is about. */
+  /** A limit goes beneath projections and the functions of single rows, to the order that it is about. */
   private def sunk(limit: UnaryNode): LogicalPlan = limit.child match {
     case LocalLimit(_, below) => sunk(limit.withNewChildren(Seq(below)).asInstanceOf[UnaryNode])
-    case Project(items, below) => Project(items, sunk(limit.withNewChildren(Seq(below)).asInstanceOf[UnaryNode]))
+    case row @ (_: Project | _: BaseEvalPython) => row.withNewChildren(Seq(sunk(limit.withNewChildren(row.children).asInstanceOf[UnaryNode])))
     case _ => limit
   }
 
@@ -68,9 +68,15 @@ object Rewriting {
 
   private def answer(subquery: ScalarSubquery): LogicalPlan = {
     if (subquery.outerAttrs.nonEmpty) throw new Unsupported(subquery.sql, "it refers to columns outside of it in a way that is no join")
-    if (subquery.plan.maxRows.forall(_ > 1))
-      throw new Unsupported("a scalar subquery that may give several rows", "Spark would fail when it does; write max(...) or LIMIT 1 in it")
     val column = subquery.plan.output.head
-    Project(Seq(Alias(column, column.name)()), apply(subquery.plan))
+    val rows = apply(subquery.plan)
+    Project(Seq(Alias(column, column.name)()), if (subquery.plan.maxRows.forall(_ > 1)) Single(rows) else rows)
   }
+}
+
+/** One row, or none; more than one are an error. */
+case class Single(child: LogicalPlan) extends UnaryNode {
+  override def output: Seq[Attribute] = child.output
+  override def maxRows: Option[Long] = Some(1)
+  override protected def withNewChildInternal(newChild: LogicalPlan): Single = copy(child = newChild)
 }
