@@ -69,7 +69,7 @@ class Bench:
         return self._folded[view].rows()
 
     def check(self, every: int = 1) -> None:
-        """Every batch since the last check, or one of `every`: folded changes = view store = Spark batch, for all views."""
+        """Every batch since the last check, or one of `every`: folded changes = store = Spark batch, for all views."""
         self._every = every
         with SqliteStore(self.store) as store:
             catch_up(self.log, "test", store, on_step=self._check_step, together=1)

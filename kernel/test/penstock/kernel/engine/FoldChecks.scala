@@ -3,9 +3,11 @@ package penstock.kernel.engine
 import java.math.{BigDecimal => JavaDecimal, MathContext, RoundingMode}
 import java.util.Random
 
+import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.expressions.aggregate.{AggregateFunction, Average, BitAndAgg, BitOrAgg, BitXorAgg, CollectList, CollectSet,
   Count, First, HyperLogLogPlusPlus, Last, Max, Min, Percentile, Sum}
+import org.apache.spark.sql.catalyst.optimizer.NormalizeFloatingNumbers
 import org.apache.spark.sql.catalyst.plans.logical.{Aggregate => LogicalAggregate, LocalRelation}
 import org.apache.spark.sql.catalyst.util.GenericArrayData
 import org.apache.spark.sql.internal.SQLConf
@@ -169,13 +171,14 @@ object Kinds {
       if (byValue != 0) byValue else java.util.Arrays.compareUnsigned(column.bytes(Seq(a)).toArray, column.bytes(Seq(b)).toArray)
     }
     def bytes(value: Any): Seq[Byte] = column.bytes(Seq(value))
+    val equalized = NormalizeFloatingNumbers.normalize(BoundReference(0, of, nullable = true))
     Seq(
       Asked(v => Count(v), _.size.toLong),
       Asked(v => Min(v), unlessEmpty(_.reduce((a, b) => if (compare(a, b) <= 0) a else b))),
       Asked(v => Max(v), unlessEmpty(_.reduce((a, b) => if (compare(a, b) >= 0) a else b))),
       Asked(v => CollectList(v), values => new GenericArrayData(values.toArray)),
       Asked(v => CollectSet(v), values => new GenericArrayData(
-        values.groupBy(bytes).map(_._2.head).toSeq.sortWith((a, b) => java.util.Arrays.compareUnsigned(bytes(a).toArray, bytes(b).toArray) < 0).toArray)))
+        values.map(v => equalized.eval(InternalRow(v))).groupBy(bytes).map(_._2.head).toSeq.sortWith((a, b) => java.util.Arrays.compareUnsigned(bytes(a).toArray, bytes(b).toArray) < 0).toArray)))
   }
 
   private def GenerateOrder(of: DataType): Ordering[Any] =
