@@ -28,7 +28,7 @@ class Tuning:
     """
 
     slots: int = 64
-    page_bytes: int = 4096
+    page_bytes: int = 2048
     collected_bytes: int = 32 << 20
 
 

@@ -72,7 +72,7 @@ final class Slot(store: PageStore, limit: Int, orders: Array[Comparator[Array[By
 object Slot {
 
   /** Bytes of a page. */
-  final val Limit = 4096
+  final val Limit = 2048
 
   private final val Least = 64
 

@@ -265,6 +265,6 @@ private[state] final class Tree(pages: Pages, order: Comparator[Array[Byte]], pr
 
 private[state] object Tree {
 
-  /** Nodes of a tree that may be in memory before walks begin to let go of them: 8 MB with pages of 4 KB. */
+  /** Nodes of a tree that may be in memory before walks begin to let go of them: 4 MB with pages of 2 KB. */
   final val Crowd = 2048
 }

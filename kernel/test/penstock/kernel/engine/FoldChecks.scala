@@ -7,11 +7,10 @@ import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.expressions.aggregate.{AggregateFunction, Average, BitAndAgg, BitOrAgg, BitXorAgg, CollectList, CollectSet,
   Count, First, HyperLogLogPlusPlus, Last, Max, Min, Percentile, Sum}
-import org.apache.spark.sql.catalyst.optimizer.NormalizeFloatingNumbers
 import org.apache.spark.sql.catalyst.plans.logical.{Aggregate => LogicalAggregate, LocalRelation}
 import org.apache.spark.sql.catalyst.util.GenericArrayData
 import org.apache.spark.sql.internal.SQLConf
-import org.apache.spark.sql.penstock.AggregatePlan
+import org.apache.spark.sql.penstock.{AggregatePlan, Door}
 import org.apache.spark.sql.types._
 import org.apache.spark.unsafe.types.UTF8String
 import penstock.kernel.Checks
@@ -171,7 +170,7 @@ object Kinds {
       if (byValue != 0) byValue else java.util.Arrays.compareUnsigned(column.bytes(Seq(a)).toArray, column.bytes(Seq(b)).toArray)
     }
     def bytes(value: Any): Seq[Byte] = column.bytes(Seq(value))
-    val equalized = NormalizeFloatingNumbers.normalize(BoundReference(0, of, nullable = true))
+    val equalized = Door.normalized(BoundReference(0, of, nullable = true))
     Seq(
       Asked(v => Count(v), _.size.toLong),
       Asked(v => Min(v), unlessEmpty(_.reduce((a, b) => if (compare(a, b) <= 0) a else b))),

@@ -14,7 +14,7 @@ object StateChecks {
     val checks = new Checks(args)
     checks.seeded("random batches equal a plain map", 4)(random => batches(random, 512, keys = 400, length = 12, Model.hash))
     checks.seeded("random batches with few keys and large collections", 5)(random => batches(random, 256, keys = 4, length = 12, Model.hash))
-    checks.seeded("random batches with pages of the usual size", 2)(random => batches(random, 4096, keys = 200, length = 40, Model.hash))
+    checks.seeded("random batches with pages of the usual size", 2)(random => batches(random, Slot.Limit, keys = 200, length = 40, Model.hash))
     checks.seeded("random batches where all hashes are equal", 3)(random => batches(random, 512, keys = 60, length = 12, _ => 7L << 40))
     checks.seeded("random batches where hashes differ in two bits only", 3)(random =>
       batches(random, 512, keys = 200, length = 12, bytes => Model.hash(bytes) & (3L << 62)))
@@ -105,9 +105,9 @@ object StateChecks {
       holds(store.writes <= 1 + 100 + 2 + 100 / 10, s"${store.writes} writes for 100 new keys")
     }
     val average = store.bytes / store.pages.size
-    holds(average > 2048 && average < 2600, s"pages of $average bytes on average")
+    holds(average > Slot.Limit / 2 && average < Slot.Limit * 64 / 100, s"pages of $average bytes on average")
     val largest = store.pages.values.stream.mapToInt(_.length).max.getAsInt
-    holds(largest < 6 * 1024, s"a page of $largest bytes")
+    holds(largest < 3 * Slot.Limit / 2, s"a page of $largest bytes")
   }
 
   private def million(): Unit = {

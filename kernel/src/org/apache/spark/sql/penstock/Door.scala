@@ -87,7 +87,6 @@ object Door {
   def placeholder(name: String): Attribute = AttributeReference(name, org.apache.spark.sql.types.NullType)()
   /** Values that Spark calls equal become equal bytes. */
   def normalized(e: Expression): Expression = NormalizeFloatingNumbers.normalize(e)
-  def described(node: LogicalPlan): String = node.simpleString(200)
   /** What in the plan changes its value by itself: as written, with line and column where they are known. */
   def changing(analyzed: LogicalPlan): Array[String] = analyzed.collect { case node => node.expressions }.flatten
     .flatMap(_.collect { case e if !e.deterministic && e.children.forall(_.deterministic) || Door.byClock(e) => e })
