@@ -143,7 +143,7 @@ def settings(name: str, *, master: str, cores: int, conf: Mapping[str, str], log
         "spark.sql.shuffle.partitions": str(_slots(master) or cores),
         "spark.jars": str(KERNEL),
         "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={LOGGING.as_uri()} "
-        f"-Dpenstock.log.level={log_level.lower()}",
+        f"-Dpenstock.log.level={log_level.lower()}{_collector(conf)}",
     }
     if master.startswith("local"):
         # No name look-up, no open port: machines with odd host names start as quickly as others.
@@ -157,6 +157,12 @@ def settings(name: str, *, master: str, cores: int, conf: Mapping[str, str], log
         key: between.join(filter(None, (ours.get(key), conf[key]))) for key, between in _ADDED.items() if key in conf
     }
     return {**ours, **conf, **added}
+
+
+def _collector(conf: Mapping[str, str]) -> str:
+    """Java's collector for throughput, unless the user names one: Java refuses to start with two."""
+    named = re.search(r"-XX:\+Use\w+GC\b", conf.get("spark.driver.extraJavaOptions", ""))
+    return "" if named else " -XX:+UseParallelGC"
 
 
 def usable_cores() -> int:
