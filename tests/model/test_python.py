@@ -107,6 +107,7 @@ REFUSED = {
     "python-option-of-pipeline": 'ps.option("memori", "1g")',
     "python-option-value": 'ps.option("trigger_interval", 5)',
     "python-twice": 'ps.stream("a", "id INT")\nps.table("A", "id INT")',
+    "python-before-spark": 'from pyspark.sql import functions as sf\n\n@sf.udf("int")\ndef one(x):\n    return 1',
     "python-raises": 'names = {"a": 1}\n\ndef look_up(name):\n    return names[name]\n\nlook_up("b")',
     "python-exits": "raise SystemExit",
     "python-syntax": "def spend(:\n    pass",

@@ -17,6 +17,10 @@ from types import CodeType, FrameType, ModuleType, TracebackType
 from penstock.errors import ModelError, Spot
 
 ROOM = f"{__package__}."
+NOT_YET = (
+    "The file is read before Spark starts. What needs Spark belongs into a view's function; a udf outside of it needs "
+    'its type as an object: IntegerType() instead of "int".'
+)
 
 
 def run_script(path: Path) -> None:
@@ -70,6 +74,7 @@ def _shown(error: BaseException, path: Path) -> ModelError:
         return ModelError(f'"{path.name}" is no Python: {error.msg}', spot=spot)
     return ModelError(
         f'"{path.name}" stopped with {type(error).__name__}' + (f": {error}" if str(error) else ""),
+        hint=NOT_YET if "SESSION_OR_CONTEXT_NOT_EXISTS" in str(error) else "",
         spot=_last_spot(error.__traceback__, path.parent),
     )
 
