@@ -94,7 +94,8 @@ def run_and_die(business: Business, log: Log, death: Death, *, frames: int = FRA
     """Runs until it dies, while frames come in; the batch that it died at, if it died at a stage."""
     place = [(death.stage or Stage.PLANNED).value, str(death.count), "alone" if death.alone else "together"]
     with started(*VICTIM, str(business.folder), *place, alone=death.alone) as run:
-        run.until(lambda: run.said()[:1] == ["ready"])
+        # A store that is behind catches up before the run is ready, and may die of it.
+        run.until(lambda: "ready" in run.said() or run.process.poll() == -signal.SIGKILL)
         feed(business, log, run, death.seconds, frames)
         if death.stage is None:
             run.kill(alone=death.alone)

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pyspark import SparkContext
 
 import penstock as ps
 from penstock.errors import ModelError
@@ -107,7 +108,6 @@ REFUSED = {
     "python-option-of-pipeline": 'ps.option("memori", "1g")',
     "python-option-value": 'ps.option("trigger_interval", 5)',
     "python-twice": 'ps.stream("a", "id INT")\nps.table("A", "id INT")',
-    "python-before-spark": 'from pyspark.sql import functions as sf\n\n@sf.udf("int")\ndef one(x):\n    return 1',
     "python-raises": 'names = {"a": 1}\n\ndef look_up(name):\n    return names[name]\n\nlook_up("b")',
     "python-exits": "raise SystemExit",
     "python-syntax": "def spend(:\n    pass",
@@ -119,6 +119,12 @@ REFUSED = {
 def test_a_mistake_is_shown_where_it_stands(name: str, load: Any) -> None:
     with refused(f"model/{name}"):
         load(REFUSED[name])
+
+
+def test_what_needs_spark_does_not_belong_outside_of_views(load: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(SparkContext, "_active_spark_context", None)
+    with refused("model/python-before-spark"):
+        load('from pyspark.sql import functions as sf\n\n@sf.udf("int")\ndef one(x):\n    return 1')
 
 
 def test_the_cause_of_an_error_is_kept(load: Any) -> None:
