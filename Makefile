@@ -10,7 +10,7 @@ BENCHMARKS := $(filter-out _%,$(notdir $(basename $(wildcard benchmarks/*.py))))
 QUICK := $(BIN)/python -m pytest -q -n 2 --dist worksteal -m "not spark"
 
 .DEFAULT_GOAL := help
-.PHONY: help setup kernel demo test check lint soak bench bench-log bench-engine bench-tpch bench-growth format wheel clean
+.PHONY: help setup kernel demo test check lint soak fuzz bench bench-log bench-engine bench-tpch bench-growth format wheel clean
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -35,6 +35,9 @@ lint: $(READY) ## format, lint, types, imports between rooms
 
 soak: setup ## all tests with many more random cases; takes long
 	@PENSTOCK_SOAK=1 $(BIN)/python -m pytest --timeout=0
+
+fuzz: setup ## random nested queries against Spark batch, for MINUTES=10
+	@MINUTES=$(or $(MINUTES),10) $(BIN)/python -m pytest -q -s tests/engine/fuzz.py
 
 bench: setup ## every benchmark in benchmarks/
 	@for name in $(BENCHMARKS); do echo "== $$name"; $(BIN)/python -m benchmarks.$$name || exit 1; done

@@ -47,12 +47,18 @@ class Bench:
         self._root._jvm.org.apache.spark.sql.execution.streaming.state.StateStore.stop()  # type: ignore[union-attr]
         self.pipeline = self.declared(options)
         self.spark = self._root.newSession()
+        self.spark.conf.set("spark.sql.ansi.enabled", str(self.pipeline.options.ansi).lower())
         if self.pipeline.options.shuffle_partitions is not None:
             self.spark.conf.set("spark.sql.shuffle.partitions", self.pipeline.options.shuffle_partitions)
         self.ready = prepared(self.spark, self.pipeline, self.log, self.home)
 
     def declared(self, options: Mapping[str, Any]) -> Pipeline:
         return pipeline_of(self._sql, name="test", options=options)
+
+    def declare(self, sql: str) -> None:
+        """The user writes it otherwise, and starts it again."""
+        self._sql = sql
+        self.start()
 
     def append(self, rows: Mapping[str, Sequence[Any]]) -> None:
         self.log.append_all(rows)

@@ -57,3 +57,48 @@ def test_the_trigger_interval_is_sparks(bench: Callable[..., Bench]) -> None:
     trigger = query._jsq.streamingQuery().trigger()
     run.wait(query, stop=lambda: True)
     assert trigger.toString() == "ProcessingTimeTrigger(7000)"
+
+
+def test_the_order_of_declarations_does_not_matter(bench: Callable[..., Bench]) -> None:
+    stream, first, second = (
+        "CREATE STREAM s (k BIGINT, v BIGINT);",
+        "CREATE VIEW counts AS SELECT k, count(*) AS n FROM s GROUP BY k;",
+        "CREATE VIEW sums AS SELECT k, sum(v) AS n FROM s GROUP BY k;",
+    )
+    shop = bench(stream + first + second)
+    for order in (stream + first + second, second + first + stream):
+        shop.declare(order)
+        shop.append({"s": [{"k": 1, "v": 10}, {"k": 2, "v": 20}]})
+        shop.drain()
+    shop.check()
+    assert shop.content("sums") == [{"k": 1, "n": 20}, {"k": 2, "n": 40}]
+
+
+def test_rows_without_partners_may_look_alike_in_a_full_join(bench: Callable[..., Bench]) -> None:
+    shop = bench("""
+        CREATE STREAM l (g STRING, v BIGINT);
+        CREATE STREAM r (h STRING, w BIGINT);
+        CREATE VIEW lefts AS SELECT g, count(*) AS n FROM l GROUP BY g;
+        CREATE VIEW rights AS SELECT h, count(*) AS m FROM r GROUP BY h;
+        CREATE VIEW both AS SELECT * FROM lefts FULL JOIN rights ON g = h;
+        CREATE VIEW wholes AS SELECT * FROM (SELECT sum(v) AS s FROM l) FULL JOIN (SELECT sum(w) AS c FROM r) ON s = c;
+    """)
+    shop.append({"l": [{"g": None, "v": 1}], "r": [{"h": None, "w": 2}]})
+    shop.drain()
+    shop.check()
+    assert len(shop.content("both")) == len(shop.content("wholes")) == 2
+
+
+def test_a_range_is_not_evaluated_where_it_would_fail(bench: Callable[..., Bench]) -> None:
+    shop = bench(
+        """
+        CREATE STREAM a (k BIGINT, x DOUBLE, y DOUBLE);
+        CREATE STREAM b (k BIGINT, z DOUBLE);
+        CREATE VIEW pairs AS SELECT a.k, x, z FROM a JOIN b ON a.k = b.k AND a.x / a.y > b.z;
+        """,
+        ansi=True,
+    )
+    shop.append({"a": [{"k": 1, "x": 6.0, "y": 2.0}, {"k": 2, "x": 1.0, "y": 0.0}], "b": [{"k": 1, "z": 2.0}]})
+    shop.drain()
+    shop.check()
+    assert shop.content("pairs") == [{"k": 1, "x": 6.0, "z": 2.0}]

@@ -67,10 +67,10 @@ def place_of(path: Path) -> Place:
 def log_in(folder: Path) -> Path | None:
     """The log of the pipeline in a folder; None where there is neither."""
     place = place_of(folder)
-    if not place.home.is_dir():
-        return None
+    shared = place.home / "log"
+    if shared.is_dir():  # nothing of the pipeline is read or run for it: it may be in the middle of being mended
+        return shared
     try:
-        return place.log(load_pipeline(folder))
-    except ModelError:  # several pipelines side by side, or one that is being mended: records can come all the same
-        shared = place.home / "log"
-        return shared if shared.is_dir() else None
+        return place.log(load_pipeline(folder)) if place.home.is_dir() else None
+    except ModelError:
+        return None

@@ -52,8 +52,10 @@ def opened(path: Path | None, *, create: bool = False) -> Iterator[Log]:
     if found is None:
         raise CommandError(
             "no log was named",
-            detail="There is neither --log nor the environment variable PENSTOCK_LOG, and no pipeline in this folder.",
-            hint="Go to a pipeline's folder, or name the folder of a log: --log ./log",
+            detail="There is neither --log nor the environment variable PENSTOCK_LOG, and this folder has no pipeline "
+            "that has run.",
+            hint="Go to a pipeline's folder, or name the folder of a log: --log ./log. A new pipeline gets its log and "
+            "its topics by: penstock run PIPELINE --once",
         )
     with Log.open(found, create=create) as log:
         yield log

@@ -101,7 +101,7 @@ def _source(place: Place, pipeline: Pipeline, name: str, log: Path | None) -> It
             raise ViewError(
                 f'view "{name}" has not been computed yet',
                 detail=f"The views of the last run are {', '.join(each.name for each in lineage.views)}.",
-                hint="To compute all views anew from the log: penstock reset PIPELINE",
+                hint="To compute it: penstock run PIPELINE",
             )
         yield source
 

@@ -6,14 +6,18 @@ names, functions among them. Of a function that an installed module has, the nam
 not; another minor version of Python has other byte code, and counts.
 """
 
+import copyreg
 import hashlib
 import sys
+import sysconfig
 from collections.abc import Iterable
-from functools import reduce
-from types import CodeType, FunctionType, ModuleType
+from functools import partial, reduce
+from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 from pyspark.serializers import CPickleSerializer
+
+INSTALLED = tuple(sysconfig.get_path(kind) for kind in ("stdlib", "platstdlib", "purelib", "platlib"))
 
 
 def code_digest(command: bytes) -> str:
@@ -44,6 +48,12 @@ class _Reading:
                 return repr(value)
             case property():
                 return self._texts([value.fget, value.fset])
+            case MethodType():
+                return self._texts([value.__func__, value.__self__])
+            case staticmethod() | classmethod():
+                return self.text(value.__func__)
+            case partial():
+                return self._texts([value.func, value.args, value.keywords])
             case ModuleType():
                 return f"module {value.__name__}"
         return self._object(value)
@@ -62,9 +72,21 @@ class _Reading:
         self._seen[id(value)] = value
         if isinstance(value, FunctionType):
             return self.function(value)
-        had = getattr(value, "__dict__", {})
-        own = {key: had[key] for key in had if isinstance(had[key], FunctionType) or not key.startswith("__")}
-        return f"{name} {self.text(own)}" if isinstance(value, type) else f"{name} {self._texts([kind, own])}"
+        if isinstance(value, type):
+            return f"{name} {self._texts([value.__bases__, self._own(value)])}"
+        registered = copyreg.dispatch_table.get(kind)
+        return f"{name} {self._reduced(registered(value) if registered else value.__reduce_ex__(4))}"
+
+    def _own(self, kind: type) -> dict[str, Any]:
+        had = vars(kind)
+        return {key: had[key] for key in had if isinstance(had[key], FunctionType) or not key.startswith("__")}
+
+    def _reduced(self, parts: Any) -> str:
+        """What pickle would make the value of: a name, or what is called with which arguments, and what is put in."""
+        if isinstance(parts, str):
+            return parts
+        made, arguments, state, items, pairs = (*parts, None, None, None)[:5]
+        return self._texts([made, arguments, state, list(items or ()), list(pairs or ())])
 
     def _code(self, code: CodeType) -> str:
         return self._texts([code.co_code, code.co_consts, code.co_names, code.co_varnames, code.co_freevars])
@@ -80,8 +102,9 @@ def _names(code: CodeType) -> list[str]:
 
 
 def _is_installed(value: Any) -> bool:
-    """Whether a module that others can import has it under its name."""
+    """Whether an installed module has it under its name; modules of the user's own may change from run to run."""
     module, path = getattr(value, "__module__", None) or "", getattr(value, "__qualname__", "")
-    if not path or module == "__main__":
+    file = getattr(sys.modules.get(module), "__file__", None)
+    if not path or module == "__main__" or not (file is None or file.startswith(INSTALLED)):
         return False
     return reduce(lambda at, name: getattr(at, name, None), path.split("."), sys.modules.get(module)) is value

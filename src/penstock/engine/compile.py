@@ -20,7 +20,7 @@ from penstock.engine.graph import Graph
 from penstock.engine.nodes import Handle
 from penstock.engine.wording import plain_text
 from penstock.errors import EngineError, Spot
-from penstock.model import Function, Pipeline, Sql, View, spot_in
+from penstock.model import Function, Pipeline, Sql, Stream, Table, View, spot_in
 
 QUALIFIER = re.compile(r"\b[A-Za-z_]\w*\.(?=[A-Za-z_])")
 PARSED = re.compile(r"\(line (\d+), pos (\d+)\)")
@@ -54,6 +54,10 @@ def door_of(spark: SparkSession) -> Handle:
     return door
 
 
+def _name(declared: Stream | Table | View) -> str:
+    return declared.name.lower()
+
+
 def compiled(spark: SparkSession, pipeline: Pipeline) -> Compiled:
     return _Compiler(spark, pipeline).run()
 
@@ -63,9 +67,10 @@ class _Compiler:
         self._spark = spark
         self._name = pipeline.name
         self._door = door_of(spark)
-        self._pending = {view.name.lower(): view for view in pipeline.views}
+        # In the order of names: operators, and with them all state, have the same numbers however views are declared.
+        self._pending = {view.name.lower(): view for view in sorted(pipeline.views, key=_name)}
         self._under_way: list[str] = []
-        self._relations = relations = {relation.name: relation for relation in pipeline.relations}
+        self._relations = relations = {each.name: each for each in sorted(pipeline.relations, key=_name)}
         self._result = Compiled(Graph(self._door, spark._jvm))
         self._flows = Flows(self._result.graph, relations)
         for relation in pipeline.relations:

@@ -16,7 +16,8 @@ from penstock.errors import EngineError
 from penstock.log import Log
 from penstock.model import Pipeline, Stream, Table, View, declaration_text
 
-STATE_FORMAT = 1
+STATE_FORMAT = 2
+"""Other bytes in pages, pages of another size or another number of slots need another number."""
 NAMED = {"settings": "setting", "streams": "stream", "tables": "table", "views": "view"}
 """Parts that have parts, and what one of these is called."""
 
@@ -30,11 +31,20 @@ def fingerprint_of(pipeline: Pipeline, compiled: Compiled, log: Log, settings: M
     return {
         "log": log.identity,
         "state format": STATE_FORMAT,
+        "plan": _plan(compiled),
         "settings": meant,
         "streams": {each.name: _digest(texts[each.name]) for each in pipeline.relations if isinstance(each, Stream)},
         "tables": {each.name: _digest(texts[each.name]) for each in pipeline.relations if isinstance(each, Table)},
         "views": {name: _digest(texts[name] + plan) for name, plan in compiled.plans.items()},
     }
+
+
+def _plan(compiled: Compiled) -> str:
+    """The numbers of operators, under which their state lies, and what they feed."""
+    operators = [
+        (each.id, each.kind, [(edge.target.id, edge.port) for edge in each.edges]) for each in compiled.graph.operators
+    ]
+    return _digest(json.dumps(operators))
 
 
 def _text(pipeline: Pipeline, part: Stream | Table | View) -> str:

@@ -12,7 +12,13 @@ from penstock.engine.nodes import Column, Evaluate, Handle
 from penstock.errors import EngineError
 
 SOURCES = ("source", "static", "evaluated")
-AFTER = {"join": "a join", "aggregate": "an aggregate", "window": "a window function", "top": "ORDER BY ... LIMIT"}
+AFTER = {
+    "join": "a join",
+    "aggregate": "an aggregate",
+    "window": "a window function",
+    "top": "ORDER BY ... LIMIT",
+    "unique": "a query inside an expression",
+}
 """By kind of operator: how the user knows it."""
 
 

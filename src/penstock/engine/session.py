@@ -35,6 +35,8 @@ from penstock.errors import EngineError
 
 KERNEL: Final = Path(__file__).with_name("kernel.jar")
 LOGGING: Final = Path(__file__).with_name("log4j2.properties")
+JAVA_OPTIONS: Final = ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS", "SPARK_SUBMIT_OPTS")
+"""What Java and Spark read of the environment."""
 PATIENCE: Final = timedelta(seconds=10)
 
 _STATE = "spark.sql.streaming.stateStore"
@@ -161,8 +163,9 @@ def settings(name: str, *, master: str, cores: int, conf: Mapping[str, str], log
 
 def _collector(conf: Mapping[str, str]) -> str:
     """Java's collector for throughput, unless the user names one: Java refuses to start with two."""
-    named = re.search(r"-XX:\+Use\w+GC\b", conf.get("spark.driver.extraJavaOptions", ""))
-    return "" if named else " -XX:+UseParallelGC"
+    named = [conf.get(f"spark.driver.{kind}JavaOptions", "") for kind in ("extra", "default")]
+    named += [os.environ.get(name, "") for name in JAVA_OPTIONS]
+    return "" if re.search(r"-XX:(\+Use\w+GC\b|Flags=)|@", " ".join(named)) else " -XX:+UseParallelGC"
 
 
 def usable_cores() -> int:

@@ -69,6 +69,8 @@ def _key_of_join(
     left, right = sides
     if kind in ("semi", "anti", "exists"):
         return left.key
+    if kind == "full":  # rows without a partner have NULLs for the other side's key, and keys may be NULL themselves
+        return None
     numbers = [{graph.door.identity(e) for e in side if graph.door.isColumn(e)} for side in keys]
     if left.key is not None and kind in ("inner", "left") and right.is_unique(tuple(numbers[1])):
         return left.key

@@ -41,7 +41,8 @@ final class Rows {
   def apply(i: Int): Array[Byte] = items(i)
   /** Puts them into the order of place, then bytes. */
   def sortByPlace(): Unit = java.util.Arrays.sort(items, 0, count, Envelope.ByPlace)
-  /** Makes one envelope of those that carry the same row to the same port: their weights add up, the last place counts. */
+  /** Makes one envelope of those that carry the same row to the same port: their weights add up, the last place counts, and at one place the
+    * smaller stamp. */
   def consolidate(): Unit = if (count > 1) {
     java.util.Arrays.sort(items, 0, count, Rows.ByRow)
     var kept = 0
@@ -84,7 +85,8 @@ object Rows {
   }
 
   private def added(a: Array[Byte], b: Array[Byte]): Array[Byte] = {
-    val later = if (Envelope.place(b) > Envelope.place(a)) b else a
+    val order = java.lang.Long.compare(Envelope.place(a), Envelope.place(b))
+    val later = if (order > 0 || (order == 0 && Envelope.stamp(a) <= Envelope.stamp(b))) a else b
     Envelope.stamped(a, Envelope.weight(a) + Envelope.weight(b), Envelope.stamp(later), Envelope.place(later))
   }
 }

@@ -27,9 +27,14 @@ object Tally {
     val old = held.get(row)
     val sum = Envelope.weight(envelope) + (if (old == null) 0 else weight(old))
     if (sum == 0) held.remove(row)
-    else if (old != null && place(old) > Envelope.place(envelope)) held.put(row, of(sum, stamp(old), place(old), matches))
+    else if (old != null && isLater(place(old), stamp(old), Envelope.place(envelope), Envelope.stamp(envelope)))
+      held.put(row, of(sum, stamp(old), place(old), matches))
     else held.put(row, of(sum, Envelope.stamp(envelope), Envelope.place(envelope), matches))
   }
+
+  /** Of two changes of a row the one at the later place counts, at one place the one with the smaller stamp. */
+  def isLater(place: Long, stamp: Long, otherPlace: Long, otherStamp: Long): Boolean =
+    place > otherPlace || (place == otherPlace && stamp < otherStamp)
 
   /** How long the tally without partners is at the beginning of `bytes`. */
   def length(bytes: Array[Byte]): Int = skip(bytes, 3)
@@ -51,11 +56,11 @@ object Tally {
   private def number(code: Long): Long = if (code == 0L) Long.MinValue else ((code - 1) >>> 1) ^ -((code - 1) & 1)
 }
 
-/** The tally of a row that changed twice: the later place counts. Nothing is left of a row that is there no more. */
+/** The tally of a row that changed twice. Nothing is left of a row that is there no more. */
 object TallySum extends Sum {
   override def apply(older: Array[Byte], newer: Array[Byte]): Array[Byte] = {
     val weight = Tally.weight(older) + Tally.weight(newer)
-    val last = if (Tally.place(older) > Tally.place(newer)) older else newer
+    val last = if (Tally.isLater(Tally.place(older), Tally.stamp(older), Tally.place(newer), Tally.stamp(newer))) older else newer
     if (weight == 0) null else Tally.of(weight, Tally.stamp(last), Tally.place(last))
   }
 }

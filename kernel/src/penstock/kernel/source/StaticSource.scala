@@ -1,7 +1,10 @@
 package penstock.kernel.source
 
-import java.io.{BufferedInputStream, BufferedOutputStream, DataInputStream, DataOutputStream, EOFException}
+import java.io.{BufferedInputStream, BufferedOutputStream, DataInputStream, DataOutputStream}
+import java.nio.ByteBuffer
+import java.nio.channels.{Channels, FileChannel}
 import java.nio.file.{Files, Path, Paths, StandardCopyOption}
+import java.nio.file.StandardOpenOption.{CREATE, READ, TRUNCATE_EXISTING, WRITE}
 import java.util
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow
@@ -55,27 +58,42 @@ private case class StaticReaders(width: Int) extends PartitionReaderFactory {
   override def createReader(partition: InputPartition): PartitionReader[InternalRow] = new PartitionReader[InternalRow] {
     private val in = new DataInputStream(new BufferedInputStream(Files.newInputStream(Paths.get(partition.asInstanceOf[StaticRows].path)), 1 << 16))
     private val row = new UnsafeRow(width)
-    override def next(): Boolean =
-      try {
+    private var left = in.readLong()
+    override def next(): Boolean = {
+      val has = left > 0
+      if (has) {
         val bytes = new Array[Byte](in.readInt())
         in.readFully(bytes)
         row.pointTo(bytes, bytes.length)
-        true
-      } catch { case _: EOFException => false }
+        left -= 1
+      }
+      has
+    }
     override def get(): InternalRow = row
     override def close(): Unit = in.close()
   }
 }
 
-/** `[length 4][row]` for each row, in Spark's UnsafeRow format. */
+/** `[number of rows 8]`, then `[length 4][row]` for each row, in Spark's UnsafeRow format. A file that is there is whole, and stays. */
 object StaticFile {
   def write(rows: Iterator[UnsafeRow], path: Path): Unit = {
     val unfinished = path.resolveSibling(s".${path.getFileName}")
-    val out = new DataOutputStream(new BufferedOutputStream(Files.newOutputStream(unfinished), 1 << 16))
-    try rows.foreach { row =>
-      out.writeInt(row.getSizeInBytes)
-      out.write(row.getBytes)
-    } finally out.close()
+    val file = FileChannel.open(unfinished, CREATE, WRITE, TRUNCATE_EXISTING)
+    try {
+      val out = new DataOutputStream(new BufferedOutputStream(Channels.newOutputStream(file), 1 << 16))
+      var count = 0L
+      out.writeLong(count)
+      rows.foreach { row =>
+        out.writeInt(row.getSizeInBytes)
+        out.write(row.getBytes)
+        count += 1
+      }
+      out.flush()
+      file.write(ByteBuffer.allocate(8).putLong(0, count), 0)
+      file.force(true)
+    } finally file.close()
     Files.move(unfinished, path, StandardCopyOption.ATOMIC_MOVE)
+    val folder = FileChannel.open(path.getParent, READ)
+    try folder.force(true) finally folder.close()
   }
 }

@@ -48,7 +48,7 @@ private[state] final class PagedPile(pages: Pages, sum: Sum, bytes: Array[Byte],
 
   def walk: Cursor = new PileWalk(stored, added, if (newest == 0L) PileStack.Empty else stack)
 
-  def isEmpty: Boolean = summedUp(0, 1).isEmpty
+  def isEmpty: Boolean = weight == 0L
 
   def clear(): Unit = {
     if (newest != 0L) stack.foreach((number, _) => pages.drop(number))

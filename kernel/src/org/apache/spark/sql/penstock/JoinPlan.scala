@@ -40,7 +40,15 @@ final class JoinPlan(node: LogicalJoin) {
       if (of(a, mine) && of(b, theirs)) Some((a, b, lower)) else if (of(b, mine) && of(a, theirs)) Some((b, a, !lower)) else None
     }
   }
-  private def of(e: Expression, side: AttributeSet): Boolean = e.references.nonEmpty && e.references.subsetOf(side)
+  private def of(e: Expression, side: AttributeSet): Boolean = e.references.nonEmpty && e.references.subsetOf(side) && safe(e)
+  /** Ranges are looked up for rows that have no partner, too, for which Spark would not evaluate the condition: nothing in them may fail. */
+  private def safe(e: Expression): Boolean = !e.exists {
+    case arithmetic: BinaryArithmetic => arithmetic.evalMode == EvalMode.ANSI
+    case other => other.productElementNames.zip(other.productIterator).exists {
+        case ("failOnError", fails) => fails == true
+        case (_, mode) => mode == EvalMode.ANSI
+      }
+  }
 
   /** The expression that orders a side, with the bounds that the other side gives it. */
   private case class Ranged(column: Expression, from: Option[Expression], until: Option[Expression], distance: Long)
