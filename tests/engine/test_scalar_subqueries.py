@@ -65,7 +65,7 @@ def test_several_rows_stop_the_batch_and_change_nothing(
     made.drain()
     made.append({"rates": added})
     for _ in range(2):
-        with pytest.raises(EngineError, match=r'^a query inside an expression of view "rated" gives several rows'):
+        with pytest.raises(EngineError, match=r'^a query inside an expression of view "large" gives several rows'):
             made.drain()
         made.start()
     made.append({"rates": [gone(1)]})

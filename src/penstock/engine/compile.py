@@ -73,6 +73,8 @@ class _Compiler:
         self._relations = relations = {each.name: each for each in sorted(pipeline.relations, key=_name)}
         self._result = Compiled(Graph(self._door, spark._jvm))
         self._flows = Flows(self._result.graph, relations)
+        for view in pipeline.views:  # of a plan that was made in this session before
+            spark.catalog.dropTempView(view.name)
         for relation in pipeline.relations:
             schema = spark._jvm.org.apache.spark.sql.types.StructType.fromDDL(str(relation.schema))  # type: ignore[union-attr]
             self._declare(relation.name, schema)
