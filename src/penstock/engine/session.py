@@ -25,6 +25,7 @@ from typing import Any, Final
 from py4j.protocol import Py4JError
 from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkException
+from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
 from penstock.engine.calls import quickened
@@ -90,6 +91,8 @@ def start(
     _check_surroundings()
     # Both the driver and Spark's Java side read this when they start Python workers.
     os.environ["PYSPARK_PYTHON"] = sys.executable
+    # It would print every error of Spark's analysis, also those that mean no more than "compile another view first".
+    PySparkLogger.getLogger("SQLQueryContextLogger").disabled = True
     others = _children()
     try:
         SparkContext._ensure_initialized(gateway=quickened(launched(SparkConf().setAll(list(chosen.items())))))
