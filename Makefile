@@ -48,7 +48,7 @@ bench-log: setup ## the benchmark of the log
 bench-engine: setup ## the benchmark of the engine, against Spark's own aggregation and Python
 	@$(BIN)/python -m benchmarks.engine
 
-bench-tpch: setup ## TPC-H as views against Spark batch; SF=0.1 is the scale, QUERIES=q1,q3 takes some
+bench-tpch: setup ## TPC-H as views against Spark batch; SF=0.1 is the scale, QUERIES=q01,q03 takes some
 	@$(BIN)/python -m benchmarks.tpch $(if $(SF),--scale $(SF)) $(if $(QUERIES),--queries $(QUERIES))
 
 bench-growth: setup ## what a change costs when the data is ten times as large

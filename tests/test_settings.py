@@ -63,3 +63,19 @@ def test_a_cluster_is_not_told_to_call_back_to_this_machine_only() -> None:
 def test_a_setting_that_spark_would_ignore_is_refused() -> None:
     with refused("engine/session-no-setting"):
         chosen(sql_shuffle_partitions="8")
+
+
+def collectors(conf: Mapping[str, str]) -> list[str]:
+    options = settings("test", master="local[2]", cores=2, conf=conf, log_level="error")[
+        "spark.driver.extraJavaOptions"
+    ]
+    return [option for option in options.split() if "GC" in option]
+
+
+def test_java_is_told_of_one_collector_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS", "SPARK_SUBMIT_OPTS"):
+        monkeypatch.delenv(name, raising=False)
+    assert collectors({}) == ["-XX:+UseParallelGC"]
+    assert collectors({"spark.driver.extraJavaOptions": "-XX:+UseG1GC"}) == ["-XX:+UseG1GC"]
+    monkeypatch.setenv("JAVA_TOOL_OPTIONS", "-XX:+UseSerialGC")
+    assert collectors({}) == []
