@@ -87,7 +87,7 @@ class Watched:
 
     def unsafe(self) -> list[Path]:
         """What a frame relies on, and the power could take."""
-        return [path for path in needed(self._top) if not self.is_safe(path)]
+        return [path for path in needed(self._top) if not self.is_safe(path) and not _is_spare(path)]
 
     def fail(self, random: Random) -> None:
         """Puts what the power may have left in the place of the checkpoint."""
@@ -115,6 +115,13 @@ class Watched:
             elif inode is not None and path.exists():
                 data = path.read_bytes()
                 (into / name).write_bytes(data if inode in self._safe else _torn(data, survives))
+
+
+def _is_spare(path: Path) -> bool:
+    """Whether it is a snapshot, made beside the batches, of a version that the changelogs lead to as well: it may have
+    its name already, and the name not be safe yet.
+    """
+    return path.suffix == ".zip" and path.with_suffix(".changelog").exists()
 
 
 def _listing(folder: Path) -> dict[str, int]:
