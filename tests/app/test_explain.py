@@ -47,3 +47,15 @@ def test_what_one_view_needs(shop: Explained) -> None:
 )
 def test_a_condition_is_taken_apart_where_everything_must_hold(text: str, parts: list[str]) -> None:
     assert conjuncts(text) == parts
+
+
+def test_groups_by_the_key_of_a_join_and_more_are_made_where_the_join_is(spark: SparkSession) -> None:
+    text = """
+        CREATE STREAM items (item BIGINT, price BIGINT);
+        CREATE TABLE orders (id BIGINT PRIMARY KEY, day DATE);
+        CREATE VIEW sums AS
+          SELECT item, day, sum(price) AS total FROM orders JOIN items ON id = item GROUP BY day, item;
+    """
+    plan = compiled(spark, pipeline_of(text, name="sums"))
+    (chain,) = Query(spark, plan.graph, Tuning()).layout.chains
+    assert [operator.kind for operator in chain.operators] == ["upsert", "join", "aggregate"]

@@ -1,8 +1,9 @@
 """Levels and chains: when each operator runs.
 
-Operators that follow each other under the same key form a chain and run together. A chain is placed as late as
-possible, on levels counted from the sink: views are on level 0, and a chain is one above the highest of those that it
-feeds. The fixed cost of a batch grows with the number of levels.
+Operators that follow each other under the same key form a chain and run together; so do those whose keys contain the
+key of the one before, if all that they get comes from there: rows that are equal in more columns are together already.
+A chain is placed as late as possible, on levels counted from the sink: views are on level 0, and a chain is one above
+the highest of those that it feeds. The fixed cost of a batch grows with the number of levels.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -11,6 +12,8 @@ from dataclasses import dataclass
 from penstock.engine.graph import Edge, Operator
 
 PLACELESS = ("source", "static", "evaluated", "view")
+TABLES = ("upsert", "bag")
+"""Who takes records; all others take rows."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,8 +35,10 @@ class Layout:
         return max(self.level.values(), default=0)
 
 
-def laid_out(operators: Sequence[Operator], same_key: Callable[[Edge], bool]) -> Layout:
-    """`same_key` says whether an edge leaves and arrives under the same key."""
+def laid_out(operators: Sequence[Operator], same_key: Callable[[Edge], bool], in_key: Callable[[Edge], bool]) -> Layout:
+    """`same_key` says whether an edge leaves and arrives under the same key; `in_key`, whether it arrives under a key
+    that contains the one it left.
+    """
     placed = [operator for operator in operators if operator.kind not in PLACELESS and operator.edges]
     group = {operator.id: operator.id for operator in placed}
     edges = [edge for operator in placed for edge in operator.edges if edge.target.kind not in PLACELESS]
@@ -41,6 +46,10 @@ def laid_out(operators: Sequence[Operator], same_key: Callable[[Edge], bool]) ->
     for edge in edges:
         if edge not in moving:
             _join(group, operators, edge, moving)
+    narrowing = [edge for edge in moving if in_key(edge)]
+    for edge in narrowing:
+        if _gets_all(group, operators, edge, narrowing):
+            _join(group, operators, edge, [each for each in moving if each not in narrowing])
     chains = _chains(placed, group)
     of = {operator.id: chain for chain in chains for operator in chain.operators}
     return Layout(tuple(chains), of, _levels(chains, of))
@@ -62,6 +71,21 @@ def _join(group: dict[int, int], operators: Sequence[Operator], edge: Edge, movi
     sent = any(each.source.id in merged and each.target.id in merged for each in moving)
     if one != two and not sent and not _reaches(operators, group, outside, merged):
         group.update(dict.fromkeys(merged, one))
+
+
+def _gets_all(group: Mapping[int, int], operators: Sequence[Operator], edge: Edge, narrowing: Sequence[Edge]) -> bool:
+    """Whether all that comes to the group of the edge's target does so from that of its source, by such edges: what
+    comes from elsewhere is sent to where the target's own key says.
+    """
+    giver, taker = group[edge.source.id], group[edge.target.id]
+    coming = [
+        each
+        for operator in operators
+        for each in operator.edges
+        if group.get(each.target.id) == taker and group.get(operator.id) != taker
+    ]
+    tables = any(operator.kind in TABLES and group.get(operator.id) == taker for operator in operators)
+    return not tables and all(group.get(each.source.id) == giver and each in narrowing for each in coming)
 
 
 def _reaches(operators: Sequence[Operator], group: Mapping[int, int], starts: Iterable[int], goals: set[int]) -> bool:

@@ -12,11 +12,9 @@ from pyspark.sql import DataFrame, SparkSession
 
 from penstock.engine.evaluation import BY_NAME, evaluated_streams, named_row
 from penstock.engine.graph import Branch, Edge, Graph, Operator
-from penstock.engine.levels import Layout, laid_out
+from penstock.engine.levels import TABLES, Layout, laid_out
 from penstock.engine.nodes import Handle
 
-TABLES = ("upsert", "bag")
-"""Who takes records; all others take rows."""
 RECORD = ("_partition", "_offset")
 """What a bag knows of a record beside its row."""
 
@@ -42,7 +40,7 @@ class Query:
         self.tuning = tuning
         self._first = next((name for name, source in graph.sources.items() if source.kind == "source"), "")
         self._complete_tables()
-        self.layout: Layout = laid_out(graph.operators, self._same_key)
+        self.layout: Layout = laid_out(graph.operators, self._same_key, self._in_key)
 
     def _complete_tables(self) -> None:
         """Tables are fed once it is known which of their columns the views read."""
@@ -55,15 +53,25 @@ class Query:
             source.parts["columns"] = names
 
     def _same_key(self, edge: Edge) -> bool:
+        """Whether rows arrive under the key that they left."""
+        left = self._left_keys(edge)
+        return len(left) == len(edge.key) > 0 and all(map(self._is_any, left, edge.key))
+
+    def _in_key(self, edge: Edge) -> bool:
+        """Whether rows arrive under a key that contains the one that they left."""
+        left = self._left_keys(edge)
+        return len(left) > 0 and all(any(self._is_any(mine, theirs) for theirs in edge.key) for mine in left)
+
+    def _left_keys(self, edge: Edge) -> list[tuple[Handle, ...]]:
+        """Each part of the key that rows leave under, in all the ways in which it can be said."""
         source = edge.source
-        if source.kind in TABLES:
-            by_name = {column.name: column.handle for column in edge.branch.columns}
-            key = tuple(by_name.get(name) for name in source.parts["key"])
-        else:
-            key = source.key
-        return len(key) == len(edge.key) > 0 and all(
-            mine is not None and self._door.same(mine, theirs) for mine, theirs in zip(key, edge.key, strict=True)
-        )
+        if source.kind not in TABLES:
+            return list(zip(source.key, *source.parts.get("twins", ()), strict=True))
+        by_name = {column.name: column.handle for column in edge.branch.columns}
+        return [(by_name.get(name),) for name in source.parts["key"]]
+
+    def _is_any(self, ways: Sequence[Handle | None], other: Handle) -> bool:
+        return any(way is not None and self._door.same(way, other) for way in ways)
 
     def streaming(self, sources: dict[str, DataFrame]) -> DataFrame:
         """The envelopes for the views, from the sources' streams (which have the hidden columns)."""

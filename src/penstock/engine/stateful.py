@@ -30,6 +30,8 @@ def joined(graph: Graph, node: Join, left: Flow, right: Flow) -> Flow:
                 lone.append(_without_partner(graph, node, replace(branch, filters=(*branch.filters, without)), port))
     _describe_join(graph, operator, node, (left, right))
     operator.key = tuple({"right": keys[1], "full": []}.get(kind, keys[0]))
+    if kind == "inner":  # both sides have the same
+        operator.parts["twins"] = (keys[1],)
     growing = kind in ("inner", "semi") and left.growing and right.growing
     flow = graph.answer(operator, node.columns, growing=growing, key=_key_of_join(graph, kind, keys, (left, right)))
     return replace(flow, branches=(*flow.branches, *lone))
