@@ -113,8 +113,9 @@ object Gathering {
   * Out: at most two changes per batch, the retraction before the assertion. Without grouping there is an answer from the first batch on.
   */
 case class Aggregate(
-    id: Int, keyWidth: Int, gathering: Gathering, buffer: Seq[DataType], result: Seq[Expression], ordered: Boolean, edges: Seq[Edge])
-    extends Operator {
+    id: Int, keyWidth: Int, gathering: Gathering, buffer: Seq[DataType], result: Seq[Expression], ordered: Boolean, edges: Seq[Edge],
+    timing: Option[Timing] = None)
+    extends Windowed {
   override def ticks: Boolean = keyWidth == 0
   override def orders: Array[Comparator[Array[Byte]]] = gathering.folds.flatMap(_.fold.collections).toArray
 
@@ -126,10 +127,28 @@ case class Aggregate(
   @transient private lazy val keeps = folds.exists(_.fold.collections.nonEmpty)
 
   override def run(key: UnsafeRow, rows: Rows, state: State, out: Output): Unit = {
-    val old = state.value
-    val gathered = if (old == null) gathering.fresh() else gathering.read(old, 0, old.length)
+    val gathered = known(state)
     val entries = entriesOf(state)
-    val before = if (old == null) null else answer(key, gathered, entries).copy()
+    val before = if (state.value == null) null else answer(key, gathered, entries).copy()
+    val after = if (taken(gathered, rows, state, entries)) answer(key, gathered, entries) else null
+    if (before != after) {
+      if (before != null) out.emit(before, -1, rows.lastStamp, rows.lastPlace)
+      if (after != null) out.emit(after, 1, rows.lastStamp, rows.lastPlace)
+    }
+  }
+
+  override def gather(key: UnsafeRow, rows: Rows, state: State): Unit = taken(known(state), rows, state, entriesOf(state))
+
+  override def show(key: UnsafeRow, state: State, out: Output): Unit =
+    if (state.value != null) out.emit(answer(key, known(state), entriesOf(state)), 1, Long.MinValue, Long.MinValue)
+
+  private def known(state: State): Gathered = {
+    val bytes = state.value
+    if (bytes == null) gathering.fresh() else gathering.read(bytes, 0, bytes.length)
+  }
+
+  /** Takes in the rows; whether the group is there afterwards. */
+  private def taken(gathered: Gathered, rows: Rows, state: State, entries: Array[Array[Entries]]): Boolean = {
     if (ordered) rows.sortByPlace()
     gather(gathered, rows)
     if (keeps) {
@@ -137,13 +156,9 @@ case class Aggregate(
       keep(gathered, rows, entries, coming = true)
       keep(gathered, rows, entries, coming = false)
     }
-    val gone = gathered.numbers(0) == 0 && keyWidth > 0
-    val after = if (gone) null else answer(key, gathered, entries)
-    if (before != after) {
-      if (before != null) out.emit(before, -1, rows.lastStamp, rows.lastPlace)
-      if (after != null) out.emit(after, 1, rows.lastStamp, rows.lastPlace)
-    }
-    state.value = if (gone) null else gathering.write(gathered)
+    val there = gathered.numbers(0) != 0 || keyWidth == 0
+    state.value = if (there) gathering.write(gathered) else null
+    there
   }
 
   private def gather(g: Gathered, rows: Rows): Unit = {

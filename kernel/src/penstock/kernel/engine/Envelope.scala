@@ -17,7 +17,7 @@ object Envelope {
   val Row: Short = 0
   /** Rows of one key folded into one accumulator by the combiner. */
   val Partial: Short = 1
-  /** No row at all: the operator is woken. */
+  /** No row at all: the operator is woken, or told in the stamp how far a clock has come. */
   val Tick: Short = 2
   private val Seed = 42L
   private val Base = Platform.BYTE_ARRAY_OFFSET
@@ -44,6 +44,13 @@ object Envelope {
     Platform.putLong(bytes, Base + 8, weight)
     Platform.putLong(bytes, Base + 24, stamp)
     Platform.putLong(bytes, Base + 32, place)
+    bytes
+  }
+
+  /** Tells an operator's slot how far the clock of the target's port has come. */
+  def tick(to: Target, slot: Int, watermark: Long): Array[Byte] = {
+    val bytes = stamped(of(to, Tick, FeedIterator.Nothing, FeedIterator.Nothing), 0, watermark, Long.MinValue)
+    Platform.putLong(bytes, Base + 16, slot)
     bytes
   }
 

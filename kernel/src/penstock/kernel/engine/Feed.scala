@@ -7,13 +7,17 @@ import org.apache.spark.sql.catalyst.expressions.{Attribute, AttributeSet, Unsaf
 import org.apache.spark.sql.catalyst.expressions.codegen.UnsafeRowWriter
 import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, UnaryNode}
 import org.apache.spark.sql.execution.{SparkPlan, SparkStrategy, UnaryExecNode}
+import org.apache.spark.sql.execution.datasources.v2.MicroBatchScanExec
+import penstock.kernel.source.TopicStream
 
 /** How rows of a source enter the graph.
   *
   * `deleted`, `place` and `stamp` are the positions of those columns in the source's row; -1 where it has none. An edge with a
-  * gathering is folded before the shuffle. `ticks` are woken once in every batch.
+  * gathering is folded before the shuffle. `ticks` are woken once in every batch; `timed` are told in all their slots when the watermark of the
+  * source has moved.
   */
-case class Entry(edges: Seq[Edge], gatherings: Seq[Option[Gathering]], deleted: Int, place: Int, stamp: Int, ticks: Seq[Target], slots: Int)
+case class Entry(
+    edges: Seq[Edge], gatherings: Seq[Option[Gathering]], deleted: Int, place: Int, stamp: Int, ticks: Seq[Target], slots: Int, timed: Seq[Target] = Nil)
 
 /** Rows of a source become envelopes, in Catalyst's tree. Output: the envelope, and its group. */
 case class Feed(entry: Entry, output: Seq[Attribute], child: LogicalPlan) extends UnaryNode {
@@ -35,11 +39,17 @@ case class FeedExec(entry: Entry, output: Seq[Attribute], child: SparkPlan) exte
   override def references: AttributeSet = child.outputSet
   override protected def doExecute(): RDD[InternalRow] = {
     val mine = entry
+    val watermark = if (mine.timed.isEmpty) None else moved
     val rows = child.execute()
     // A topic that got nothing has no tasks; somebody must still wake those who wait.
-    val tasks = if (rows.getNumPartitions == 0 && mine.ticks.nonEmpty) sparkContext.parallelize(Seq.empty[InternalRow], 1) else rows
-    tasks.mapPartitionsWithIndex { (partition, rows) => new FeedIterator(mine, rows, first = partition == 0) }
+    val wakes = mine.ticks.nonEmpty || watermark.nonEmpty
+    val tasks = if (rows.getNumPartitions == 0 && wakes) sparkContext.parallelize(Seq.empty[InternalRow], 1) else rows
+    tasks.mapPartitionsWithIndex { (partition, rows) => new FeedIterator(mine, rows, first = partition == 0, watermark) }
   }
+  /** The watermark at the end of the batch, if the batch moves it. */
+  private def moved: Option[Long] = child.collectFirst {
+    case MicroBatchScanExec(_, _, topic: TopicStream, start, end, _, _) => topic.moved(start, end)
+  }.flatten
   override protected def withNewChildInternal(newChild: SparkPlan): FeedExec = copy(child = newChild)
 }
 
@@ -47,13 +57,14 @@ case class FeedExec(entry: Entry, output: Seq[Attribute], child: SparkPlan) exte
   *
   * Folds what can be folded while rows come, and gives that out at the end, or whenever it has become large.
   */
-final class FeedIterator(entry: Entry, rows: Iterator[InternalRow], first: Boolean) extends Iterator[InternalRow] {
+final class FeedIterator(entry: Entry, rows: Iterator[InternalRow], first: Boolean, watermark: Option[Long] = None) extends Iterator[InternalRow] {
   private val routes = entry.edges.map(new Route(_)).toArray
   private val combiners = entry.edges.zip(entry.gatherings).map { case (edge, g) => g.map(new Combiner(edge.to, _)).orNull }.toArray
   private val ready = new ArrayDeque[Array[Byte]]()
   private val writer = new UnsafeRowWriter(2, 256)
   private var ended = false
   if (first) entry.ticks.foreach(to => ready.add(Envelope.stamped(Envelope.of(to, Envelope.Tick, FeedIterator.Nothing, FeedIterator.Nothing), 0, Long.MinValue, Long.MinValue)))
+  if (first) for (time <- watermark; to <- entry.timed; slot <- 0 until entry.slots) ready.add(Envelope.tick(to, slot, time))
 
   override def hasNext: Boolean = {
     while (ready.isEmpty && !ended) {

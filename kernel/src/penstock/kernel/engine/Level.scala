@@ -56,10 +56,14 @@ final class RunningChain(chain: Chain, pageLimit: Int) {
   private val keys = operators.map(o => new UnsafeRow(o.keyWidth))
   private val orders = operators.map(_.orders)
   private val sums = operators.map(_.sums)
+  private val windows = operators.map {
+    case windowed: Windowed => windowed.timing.map(new Windows(windowed, _, pageLimit)).orNull
+    case _ => null
+  }
 
   def run(rows: Iterator[Array[Byte]], pages: Int => PageStore): Iterator[Array[Byte]] = {
     val out = new ArrayBuffer[Array[Byte]]()
-    val inboxes = operators.map(_ => new JavaMap[Key, Rows]())
+    val inboxes = operators.map(_ => new Inbox)
     while (rows.hasNext) deliver(rows.next(), 0, inboxes, out)
     var i = 0
     while (i < operators.length) {
@@ -70,26 +74,23 @@ final class RunningChain(chain: Chain, pageLimit: Int) {
   }
 
   /** Into the inbox of a later operator of the chain, or out of the level. */
-  private def deliver(envelope: Array[Byte], from: Int, inboxes: Array[JavaMap[Key, Rows]], out: ArrayBuffer[Array[Byte]]): Unit = {
+  private def deliver(envelope: Array[Byte], from: Int, inboxes: Array[Inbox], out: ArrayBuffer[Array[Byte]]): Unit = {
     val target = Envelope.operator(envelope)
     var i = from
     while (i < operators.length && operators(i).id != target) i += 1
     if (i == operators.length) out += envelope
-    else {
-      val key = new Key(envelope, Envelope.Header, Envelope.keyLength(envelope), Envelope.hash(envelope))
-      var found = inboxes(i).get(key)
-      if (found == null) {
-        found = new Rows
-        inboxes(i).put(key, found)
-      }
-      found.add(envelope)
-    }
+    else if (windows(i) != null && Envelope.kind(envelope) == Envelope.Tick) inboxes(i).tick(envelope)
+    else inboxes(i).add(envelope)
   }
 
-  private def runOperator(i: Int, inboxes: Array[JavaMap[Key, Rows]], pages: PageStore, out: ArrayBuffer[Array[Byte]]): Unit = {
-    val slot = new Slot(pages, pageLimit, orders(i), sums(i))
+  private def runOperator(i: Int, inboxes: Array[Inbox], pages: PageStore, out: ArrayBuffer[Array[Byte]]): Unit = {
     val output = new Output(routes(i), envelope => deliver(envelope, i + 1, inboxes, out))
-    val entries = inboxes(i).entrySet.iterator
+    if (windows(i) != null) windows(i).run(inboxes(i).rows, inboxes(i).clocks, pages, output) else runKeys(i, inboxes(i), pages, output)
+  }
+
+  private def runKeys(i: Int, inbox: Inbox, pages: PageStore, output: Output): Unit = {
+    val slot = new Slot(pages, pageLimit, orders(i), sums(i))
+    val entries = inbox.rows.entrySet.iterator
     while (entries.hasNext) {
       val entry = entries.next()
       val key = entry.getKey
@@ -98,4 +99,32 @@ final class RunningChain(chain: Chain, pageLimit: Int) {
     }
     slot.close()
   }
+}
+
+/** What an operator got in one batch: the rows of each key, and how far clocks have come. */
+private final class Inbox {
+  val rows = new JavaMap[Key, Rows]()
+  private var times: Array[Long] = Array.emptyLongArray
+
+  def isEmpty: Boolean = rows.isEmpty && times.isEmpty
+
+  def add(envelope: Array[Byte]): Unit = {
+    val key = new Key(envelope, Envelope.Header, Envelope.keyLength(envelope), Envelope.hash(envelope))
+    var found = rows.get(key)
+    if (found == null) {
+      found = new Rows
+      rows.put(key, found)
+    }
+    found.add(envelope)
+  }
+
+  /** The envelope's port says which clock it is. */
+  def tick(envelope: Array[Byte]): Unit = {
+    val clock = Envelope.port(envelope)
+    if (clock >= times.length) times = times.padTo(clock + 1, Windows.None)
+    times(clock) = math.max(times(clock), Envelope.stamp(envelope))
+  }
+
+  /** How far each clock has come, as far as was told. */
+  def clocks: Array[Long] = times
 }

@@ -22,6 +22,24 @@ abstract class Operator extends Serializable {
   def ticks: Boolean = false
 }
 
+/** When the windows of an operator close.
+  *
+  * @param window where the window stands in the key: a struct of its start and its end
+  * @param clocks how many streams are beneath; the watermark is the least of theirs
+  * @param allowed so many microseconds a window is still kept, for rows that correct it, after the watermark has passed its end
+  * @param waits whether a window is shown only once it is complete
+  */
+case class Timing(window: Int, clocks: Int, allowed: Long, waits: Boolean)
+
+/** An operator whose keys may have a window in them. */
+abstract class Windowed extends Operator {
+  def timing: Option[Timing]
+  /** Takes in the rows of a key, and gives out nothing. */
+  def gather(key: UnsafeRow, rows: Rows, state: State): Unit
+  /** Gives out what there is for a key. */
+  def show(key: UnsafeRow, state: State, out: Output): Unit
+}
+
 object Operator {
   val NoOrders: Array[Comparator[Array[Byte]]] = Array.empty
   val Bytes: Comparator[Array[Byte]] = (a: Array[Byte], b: Array[Byte]) => java.util.Arrays.compareUnsigned(a, b)

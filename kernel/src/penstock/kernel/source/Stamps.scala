@@ -55,6 +55,13 @@ final class Stamps(frames: Array[Long], values: Array[Long]) extends Serializabl
 object Stamps {
   val none = new Stamps(Array.empty, Array.empty)
 
+  /** The watermark of a topic before a frame, which may be the one after the last. */
+  def before(log: Log, options: ReadOptions, frame: Long): Long = log.synchronized {
+    log.in(frame - 1, frame).toSeq.lastOption.fold(Steps.None) { case (stretch, _) =>
+      log.scanned(stretch).trackOf(options.topic).levels(options.delay, options.scope).before(frame)
+    }
+  }
+
   /** The stamps of a topic's records in frames `[from, until)`. */
   def of(log: Log, options: ReadOptions, from: Long, until: Long): Stamps = log.synchronized {
     val frames = ArrayBuffer.empty[Long]

@@ -32,6 +32,12 @@ final class TopicStream(log: Log, options: ReadOptions, pieces: Pieces, source: 
     pieces.between(frame(start), frame(end))
   }
 
+  /** The watermark at `end`, if it is not the one that stood at `start`. */
+  def moved(start: Offset, end: Offset): Option[Long] = log.synchronized {
+    val now = Stamps.before(log, options, frame(end))
+    Some(now).filter(_ != Stamps.before(log, options, frame(start)))
+  }
+
   override def createReaderFactory(): PartitionReaderFactory = pieces.readers
 
   override def commit(end: Offset): Unit = ()

@@ -17,4 +17,7 @@ trait PageStore {
   def get(page: Array[Byte]): Array[Byte]
   def put(page: Array[Byte], bytes: Array[Byte]): Unit
   def remove(page: Array[Byte]): Unit
+
+  /** Takes away a page that may not be there. */
+  def discard(page: Array[Byte]): Unit = remove(page)
 }

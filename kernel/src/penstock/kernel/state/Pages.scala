@@ -57,6 +57,12 @@ private[state] final class Pages(
   /** 0 is the number of a page that was never written. */
   def drop(number: Long): Unit = if (number != 0L) waiting.put(number, null)
 
+  /** Takes all away that are stored, whichever they are. */
+  def dropAll(buckets: Int): Unit = {
+    (0 until buckets).foreach(number => store.discard(Pages.address(Pages.Bucket, number)))
+    (1L to first).foreach(number => store.discard(Pages.address(Pages.Own, number)))
+  }
+
   /** Writes the own pages as they are in the end: a node may find its page, its parent and its place in the entry one after the other. */
   def flush(): Unit = waiting.forEach { (number, bytes) =>
     val address = Pages.address(Pages.Own, number)

@@ -25,7 +25,7 @@ final class Columns(val types: Seq[DataType]) {
   *
   * Operators reach a level as they reach an executor, serialized; `restart` makes everything anew but the pages.
   */
-final class Levels(levels: Seq[Seq[Chain]], random: Random, slots: Int = 4, limit: Int = 256) {
+final class Levels(levels: Seq[Seq[Chain]], random: Random, slots: Int = 4, limit: Int = 256, rereads: Boolean = false) {
   private val stores = mutable.Map.empty[(Long, Int), MapStore]
   private var running: Seq[Map[Int, RunningChain]] = started()
 
@@ -40,9 +40,16 @@ final class Levels(levels: Seq[Seq[Chain]], random: Random, slots: Int = 4, limi
       case (group, rows) => level.get((group >>> 32).toInt).fold(rows)(_.run(rows.iterator, pages(group, _)).toSeq)
     })
 
-  private def pages(group: Long, position: Int): MapStore = stores.getOrElseUpdate((group, position), new MapStore).begin()
+  private def pages(group: Long, position: Int): MapStore = {
+    val store = stores.getOrElseUpdate((group, position), new MapStore).begin()
+    store.rereads = rereads
+    store
+  }
 
   def isEmpty: Boolean = stores.values.forall(_.isEmpty)
+
+  /** How many pages there are, headers left out. */
+  def pages: Int = stores.values.map(_.pages.size).sum
 }
 
 object Levels {

@@ -11,6 +11,7 @@ object OperatorChecks {
     FoldChecks.run(checks)
     SumChecks.run(checks)
     DeliveryChecks.run(checks)
+    TimeChecks.run(checks)
     ConsolidationChecks.run(checks)
     checks.close()
   }

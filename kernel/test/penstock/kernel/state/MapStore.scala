@@ -45,6 +45,8 @@ final class MapStore extends PageStore {
     if (pages.remove(ByteBuffer.wrap(page)) == null) throw new AssertionError(s"page ${page.toSeq} removed, but was not there")
   }
 
+  override def discard(page: Array[Byte]): Unit = if (pages.containsKey(ByteBuffer.wrap(page))) remove(page)
+
   /** Another batch begins. */
   def begin(): MapStore = {
     read.clear()
