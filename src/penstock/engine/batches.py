@@ -7,7 +7,7 @@ epoch that this run has raised: a run that was overtaken by a newer one ends wit
 
 import shutil
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
 from time import perf_counter
@@ -28,8 +28,8 @@ from penstock.log.draft import MOST_RECORDS
 
 @dataclass(frozen=True)
 class Committed:
-    """One batch: the frames it read (`start` up to `end`), how many changes each view got, and how many dead letters
-    there were.
+    """One batch: the frames it read (`start` up to `end`), how many changes each view got, how many dead letters there
+    were, and how many late rows each view left out.
     """
 
     batch: int
@@ -39,6 +39,7 @@ class Committed:
     took: timedelta
     repeated: bool
     letters: int = 0
+    late: Mapping[str, int] = field(default_factory=dict)
 
 
 class Batches:
@@ -73,7 +74,7 @@ class Batches:
             self._check_same(batch, note)
         self._on_stage(Stage.FRAMED, batch)
         took = timedelta(seconds=perf_counter() - begun)
-        return Committed(batch, start, end, found.changes, took, done.repeated, found.letters)
+        return Committed(batch, start, end, found.changes, took, done.repeated, found.letters, found.late)
 
     def _append(self, found: Collected, batch: int, note: Mapping[str, Any]) -> Appended:
         how: dict[str, Any] = {"producer": self._lineage.producer, "sequence": batch, "note": note}
@@ -99,7 +100,7 @@ class Batches:
 
 def check_size(batch: int, found: Collected) -> None:
     """Refuses what no frame can hold."""
-    rows = found.letters + sum(found.changes.values())
+    rows = found.letters + sum(found.changes.values()) + sum(found.late.values())
     if rows > MOST_RECORDS:
         raise EngineError(
             f"batch {batch} changes {rows:,} rows, and a frame holds at most {MOST_RECORDS:,}",

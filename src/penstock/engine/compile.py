@@ -6,6 +6,7 @@ order of their declaration.
 """
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from py4j.protocol import Py4JJavaError
@@ -18,6 +19,7 @@ from penstock.engine.columns import can_be_key, declared_key
 from penstock.engine.flows import Flows
 from penstock.engine.graph import Graph
 from penstock.engine.nodes import Handle
+from penstock.engine.timing import Times
 from penstock.engine.wording import plain_text
 from penstock.errors import EngineError, Spot
 from penstock.model import Function, Pipeline, Sql, Stream, Table, View, spot_in
@@ -37,6 +39,8 @@ class Compiled:
     schemas: dict[str, Handle] = field(default_factory=dict)
     plans: dict[str, str] = field(default_factory=dict)
     unordered: set[str] = field(default_factory=set)
+    late: dict[str, Handle] = field(default_factory=dict)
+    """What the topic of late rows looks like, for each view that has one."""
 
     def key_of(self, view: str) -> tuple[str, ...]:
         """The names of the view's key columns; none where it is a bag of rows."""
@@ -72,7 +76,8 @@ class _Compiler:
         self._under_way: list[str] = []
         self._relations = relations = {each.name: each for each in sorted(pipeline.relations, key=_name)}
         self._result = Compiled(Graph(self._door, spark._jvm))
-        self._flows = Flows(self._result.graph, relations)
+        self._times = Times(spark, self._door, pipeline.relations)
+        self._flows = Flows(self._result.graph, relations, self._times)
         for view in pipeline.views:  # of a plan that was made in this session before
             spark.catalog.dropTempView(view.name)
         for relation in pipeline.relations:
@@ -108,14 +113,15 @@ class _Compiler:
             circle = " -> ".join([*self._under_way[self._under_way.index(view.name) :], view.name])
             raise EngineError(f'view "{view.name}" reads itself', detail=f"The circle is {circle}.", spot=view.spot)
         self._under_way.append(view.name)
-        frame = self._analyzed(view)
-        self._add(view, frame)
+        asked = self._analyzed(view)
+        frame = self._times.timely(asked, view)
+        self._add(view, frame, self._times.late(asked, view))
         self._keep(view.name, frame)
         self._declare(view.name, frame._jdf.schema())
         del self._pending[self._under_way.pop().lower()]
 
-    def _add(self, view: View, frame: DataFrame) -> None:
-        """The view joins the graph, or is refused with its place in the file."""
+    def _add(self, view: View, frame: DataFrame, late: Sequence[DataFrame]) -> None:
+        """The view joins the graph, with its late rows, or is refused with its place in the file."""
         query = view.query
 
         def place(line: int, column: int) -> Spot | None:
@@ -123,7 +129,12 @@ class _Compiler:
 
         try:
             key = declared_key(view, frame._jdf.schema())
-            self._flows.add(view.name, Reader(self._door, view.name, place).read(frame), key)
+            reader = Reader(self._door, view.name, place)
+            self._times.check_final(view, self._door.planned(frame._jdf))
+            self._flows.add(view, reader.read(frame), key)
+            if late:
+                self._flows.add_late(view, [reader.read(each) for each in late])
+                self._result.late[view.name] = late[0]._jdf.schema()
         except EngineError as error:
             error.spot = error.spot or view.spot
             raise

@@ -29,8 +29,9 @@ from penstock.engine.nodes import (
     Union,
     Window,
 )
-from penstock.engine.stateful import aggregated, joined, topped, windowed
-from penstock.model import Stream, Table
+from penstock.engine.stateful import Closing, aggregated, joined, topped, windowed
+from penstock.engine.timing import LATE, Times, Waiting, waiting
+from penstock.model import Stream, Table, View
 
 Relation = Stream | Table
 
@@ -38,25 +39,35 @@ Relation = Stream | Table
 class Flows:
     """View by view: `add` reads a view's tree and joins it to what is there."""
 
-    def __init__(self, graph: Graph, relations: Mapping[str, Relation]) -> None:
+    def __init__(self, graph: Graph, relations: Mapping[str, Relation], times: Times) -> None:
         self._graph = graph
+        self._times = times
+        self._waiting: Waiting | None = None
         self._door = graph.door
         self._relations = relations
         self._tables: dict[str, Operator] = {}
-        self._known: list[tuple[Handle, Flow]] = []
+        self._known: list[tuple[Handle, Waiting | None, Flow]] = []
         self._view = ""
 
-    def add(self, view: str, tree: Node, key: Sequence[str] = ()) -> None:
+    def add(self, view: View, tree: Node, key: Sequence[str] = ()) -> None:
         """Adds a view; those that it reads have been added before. `key` are the columns of a declared key."""
-        self._view = view
+        self._view, self._waiting = view.name, waiting(view)
         flow = self._flow(tree)
         at = {column.name(): self._door.identity(column) for column in flow.out}
         declared = tuple(at[name] for name in key)
-        checked = self._unique(view, flow, declared) if key and not flow.is_unique(declared) else flow
-        sink = self._graph.operator("view", view)
-        for branch in checked.branches:
+        checked = self._unique(view.name, flow, declared) if key and not flow.is_unique(declared) else flow
+        sink = self._sink("view", view.name, [checked])
+        self._graph.views[view.name] = (sink, replace(flow, key=declared) if key else flow)
+
+    def add_late(self, view: View, trees: Sequence[Node]) -> None:
+        """Adds what a view leaves out because it came too late."""
+        self._graph.late[view.name] = self._sink(LATE, view.name, [self._flow(tree) for tree in trees])
+
+    def _sink(self, kind: str, view: str, flows: Sequence[Flow]) -> Operator:
+        sink = self._graph.operator(kind, view)
+        for branch in [branch for flow in flows for branch in flow.branches]:
             self._graph.connect(branch, sink, 0, key=(), value=self._graph.values(branch))
-        self._graph.views[view] = (sink, replace(flow, key=declared) if key else flow)
+        return sink
 
     def _unique(self, view: str, flow: Flow, key: Sequence[int]) -> Flow:
         """The same rows, by way of an operator that sees to it that no two have the same key; without key columns, that
@@ -98,11 +109,12 @@ class Flows:
     def _shared(self, node: Stateful | Evaluate) -> Flow:
         """The flow of an equal tree that is there already, under this node's names, or a new one."""
         canonical = self._door.canonical(node.plan)
-        for known, flow in self._known:
-            if canonical.equals(known):
+        how = self._waiting if self._times.has_clock(node.plan) else None
+        for known, other, flow in self._known:
+            if how == other and canonical.equals(known):
                 return self._graph.renamed(flow, range(len(node.columns)), node.columns)
         flow = self._new(node)
-        self._known.append((canonical, flow))
+        self._known.append((canonical, how, flow))
         return flow
 
     def _new(self, node: Stateful | Evaluate) -> Flow:
@@ -110,7 +122,7 @@ class Flows:
             case Join(left=left, right=right):
                 return joined(self._graph, node, self._flow(left), self._flow(right))
             case Aggregate(child=child):
-                return aggregated(self._graph, node, self._flow(child))
+                return aggregated(self._graph, node, self._flow(child), self._closing(node))
             case Window(child=child):
                 return windowed(self._graph, node, self._flow(child))
             case Top(child=child):
@@ -121,6 +133,11 @@ class Flows:
                 return evaluated(self._graph, node, self._flow(child), self._view)
             case _:
                 assert_never(node)
+
+    def _closing(self, node: Aggregate) -> Closing | None:
+        """How the aggregate's windows close, if anything tells."""
+        clock = self._times.clock(node.plan)
+        return None if clock is None or self._waiting is None else Closing(*clock, self._waiting)
 
     def _filter(self, condition: Handle, flow: Flow) -> Flow:
         branches = [replace(b, filters=(*b.filters, self._graph.substituted(condition, b))) for b in flow.branches]
@@ -179,7 +196,7 @@ class Flows:
     def _static(self, node: Static) -> Flow:
         """Rows that are there from the first batch on."""
         canonical = self._door.canonical(node.plan)
-        for known, flow in self._known:
+        for known, _, flow in self._known:
             if canonical.equals(known):
                 return self._graph.renamed(flow, range(len(node.columns)), node.columns)
         name = f"static {1 + sum(operator.kind == 'static' for operator in self._graph.operators)}"
@@ -188,7 +205,7 @@ class Flows:
         self._graph.sources[name] = source
         out = tuple(column.handle for column in node.columns)
         flow = Flow((Branch(source, node.columns, (), out),), growing=True, key=None)
-        self._known.append((canonical, flow))
+        self._known.append((canonical, None, flow))
         return flow
 
     def _union(self, node: Union) -> Flow:

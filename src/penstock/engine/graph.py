@@ -97,6 +97,7 @@ class Graph:
         self.operators: list[Operator] = []
         self.sources: dict[str, Operator] = {}
         self.views: dict[str, tuple[Operator, Flow]] = {}
+        self.late: dict[str, Operator] = {}
 
     def handles(self, items: Sequence[Any]) -> Handle:
         made = self.jvm.java.util.ArrayList()

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 from penstock.engine.graph import Edge, Operator
 
-PLACELESS = ("source", "static", "evaluated", "view")
+SINKS = ("view", "late")
+PLACELESS = ("source", "static", "evaluated", *SINKS)
 TABLES = ("upsert", "bag")
 """Who takes records; all others take rows."""
 

@@ -21,7 +21,8 @@ from pyspark.sql.types import StructType
 
 from penstock.engine.columns import schema_of
 from penstock.engine.compile import door_of, frame_of, refusal
-from penstock.engine.source import read_topic
+from penstock.engine.source import Range, read_topic, watermark_at
+from penstock.engine.timing import Times
 from penstock.model import Pipeline, Stream, Table
 from penstock.schema import Schema
 
@@ -46,8 +47,14 @@ class Oracle:
         self._spark = self._session(spark)
         self._pending = {view.name.lower(): view for view in pipeline.views}
         self._views: dict[str, DataFrame] = {}
+        self._times = Times(self._spark, door_of(self._spark), pipeline.relations)
+        self._complete: dict[str, int] = {}
         for relation in pipeline.relations:
-            records = read_topic(self._spark, log, relation.topic, until_frame=until)
+            stamps: Range = {"until_frame": until, "relation": relation.name, "scope": pipeline.name}
+            if isinstance(relation, Stream) and relation.watermark is not None:
+                stamps["watermark"] = relation.watermark
+            records = read_topic(self._spark, log, relation.topic, **stamps)
+            self._complete[relation.name] = watermark_at(self._spark, log, relation.topic, until, **stamps)
             self._show(relation.name, folded(relation, records))
         for view in pipeline.views:
             self._define(view.name.lower())
@@ -67,7 +74,8 @@ class Oracle:
         view = self._pending.pop(name, None)
         while view is not None:
             try:
-                self._views[view.name] = frame_of(self._spark, view)
+                complete = self._complete if view.options.emit == "final" else None
+                self._views[view.name] = self._times.timely(frame_of(self._spark, view), view, complete)
                 self._views[view.name].createOrReplaceTempView(view.name)
                 return
             except AnalysisException as error:

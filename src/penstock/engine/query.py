@@ -4,7 +4,7 @@ Sources enter at the level of the operators that they feed; a level is one state
 the last level is the changes of all views, told apart by the number of the view.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,8 +12,9 @@ from pyspark.sql import DataFrame, SparkSession
 
 from penstock.engine.evaluation import BY_NAME, evaluated_streams, named_row
 from penstock.engine.graph import Branch, Edge, Graph, Operator
-from penstock.engine.levels import TABLES, Layout, laid_out
+from penstock.engine.levels import SINKS, TABLES, Layout, laid_out
 from penstock.engine.nodes import Handle
+from penstock.engine.stateful import Closing
 
 RECORD = ("_partition", "_offset")
 """What a bag knows of a record beside its row."""
@@ -90,8 +91,9 @@ class Query:
         for name, source in self._graph.sources.items():
             edges = [edge for edge in self._source_edges(source) if self._level_of(edge.target) == level]
             ticks = self._ticks(level) if name == self._first else []
-            if edges or ticks or (level == 0 and name == self._first and not self._is_fed(source)):
-                fed = self._fed(sources[name], edges, ticks)
+            timed = self._timed(level, name)
+            if edges or ticks or timed or (level == 0 and name == self._first and not self._is_fed(source)):
+                fed = self._fed(sources[name], edges, ticks, timed)
                 current = fed if current is None else current.unionAll(fed)
         return current
 
@@ -104,27 +106,31 @@ class Query:
         return source.edges + [Edge(Branch(source, (), (), ()), table, 0, (), ()) for table in tables]
 
     def _level_of(self, target: Operator) -> int:
-        return 0 if target.kind == "view" else self.layout.level[self.layout.of[target.id].id]
+        return 0 if target.kind in SINKS else self.layout.level[self.layout.of[target.id].id]
 
     def _ticks(self, level: int) -> list[int]:
         """Aggregates without groups are woken in every batch: they have an answer before any row comes."""
-        found = []
-        for operator in self._graph.operators:
-            if (
-                operator.kind == "aggregate"
-                and not operator.parts["plan"].keyWidth()
-                and self._level_of(operator) == level
-            ):
-                found += [operator.id, self.layout.of[operator.id].id]
-        return found
+        return self._targets(level, lambda aggregate: not aggregate.parts["plan"].keyWidth())
 
-    def _fed(self, stream: DataFrame, edges: Sequence[Edge], ticks: Sequence[int]) -> DataFrame:
+    def _timed(self, level: int, stream: str) -> list[int]:
+        """Aggregates whose windows the stream completes are told how far it has come."""
+        return self._targets(level, lambda each: bool(each.parts["closing"]) and each.parts["closing"].stream == stream)
+
+    def _targets(self, level: int, wanted: Callable[[Operator], bool]) -> list[int]:
+        """Aggregates of a level, each with its chain."""
+        aggregates = [each for each in self._graph.operators if each.kind == "aggregate" and each.id in self.layout.of]
+        found = [each for each in aggregates if self._level_of(each) == level and wanted(each)]
+        return [number for each in found for number in (each.id, self.layout.of[each.id].id)]
+
+    def _fed(self, stream: DataFrame, edges: Sequence[Edge], ticks: Sequence[int], timed: Sequence[int]) -> DataFrame:
         row = list(self._door.list(stream._jdf.queryExecution().analyzed().output()))
         by_name = {attribute.name(): attribute for attribute in row}
         made = [self._table_edge(e, by_name, row) if e.target.kind in TABLES else self._edge(e, row) for e in edges]
         plans = [edge.target.parts["plan"] if edge.target.kind == "aggregate" else None for edge in edges]
         handles = self._graph.handles
-        fed = self._door.feed(stream._jdf, handles(made), handles(plans), handles(ticks), self.tuning.slots)
+        fed = self._door.feed(
+            stream._jdf, handles(made), handles(plans), handles(ticks), handles(timed), self.tuning.slots
+        )
         return DataFrame(fed, self._spark)
 
     def _table_edge(self, edge: Edge, by_name: dict[str, Handle], row: Sequence[Handle]) -> Handle:
@@ -179,7 +185,12 @@ class Query:
             case "top":
                 return self._door.top(operator.id, parts["plan"], parts["growing"], len(parts["spread"]), edges)
             case _:
-                return self._door.aggregate(operator.id, parts["plan"], edges)
+                return self._door.aggregate(operator.id, parts["plan"], edges, self._timing(parts["closing"]))
+
+    def _timing(self, closing: Closing | None) -> Handle | None:
+        if closing is None:
+            return None
+        return self._door.timing(closing.window, closing.how.microseconds, closing.how.final)
 
     def _row(self, operator: Operator) -> list[Handle]:
         """The attributes of an operator's output row, in order."""

@@ -25,6 +25,11 @@ NO_KEY = "{}"
 """How the key reads where there are no key columns."""
 
 
+def late_rows(view: str) -> str:
+    """What the topic of a view's late rows is called."""
+    return f"{view}-late"
+
+
 @dataclass(frozen=True)
 class Collected:
     """What a batch changed: how many rows each view got, how many dead letters there are, and by topic the files that
@@ -33,6 +38,7 @@ class Collected:
 
     changes: Mapping[str, int]
     letters: int
+    late: Mapping[str, int]
     files: Mapping[str, tuple[Path, ...]]
     staged: bool
 
@@ -48,6 +54,10 @@ class Sinks:
         self._views = [view.name for view in pipeline.views if view.options.store != "none"]
         self._has_letters = any(operator.kind == "bag" for operator in plan.graph.operators)
         graph, specs = plan.graph, [self._sink(name) for name in self._views]
+        specs += [
+            graph.door.sink(sink.id, late_rows(view), plan.late[view], graph.handles([]))
+            for view, sink in graph.late.items()
+        ]
         self._specs = graph.handles([*specs, graph.door.deadLetters()] if self._has_letters else specs)
 
     def _sink(self, view: str) -> Handle:
@@ -61,6 +71,8 @@ class Sinks:
         for view in self._views:
             schema = schema_of(self._plan.schemas[view])
             log.create_topic(self._lineage.topic(view), schema, key=self._plan.key_of(view))
+        for view, late in self._plan.late.items():
+            log.create_topic(self._lineage.topic(late_rows(view)), schema_of(late))
         if self._has_letters:
             schema = schema_of(self._plan.graph.door.deadLetters().schema())
             log.create_topic(self._lineage.topic(DEAD_LETTERS), schema)
@@ -76,8 +88,9 @@ class Sinks:
                 raise
             raise refused from error
         counts = dict(made.counts())
+        late = {view: counts.pop(late_rows(view), 0) for view in self._plan.late}
         files = {self._lineage.topic(name): tuple(map(Path, paths)) for name, paths in made.files().items()}
-        return Collected(counts, counts.pop(DEAD_LETTERS, 0), files, made.staged())
+        return Collected(counts, counts.pop(DEAD_LETTERS, 0), late, files, made.staged())
 
     def _doubled(self, error: Py4JJavaError) -> EngineError | None:
         """Two rows where one can be, as the user's error; nothing if it is something else."""

@@ -32,6 +32,7 @@ class Range(TypedDict, total=False):
     until_offsets: Mapping[int, int]
     watermark: timedelta
     scope: str
+    relation: str
 
 
 class Following(TypedDict, total=False):
@@ -47,9 +48,10 @@ def read_topic(spark: SparkSession, log_path: str | Path, topic: str, **within: 
     """The topic's records as they are committed now.
 
     `watermark` is the delay behind the largest event time that `_watermark` has; `scope` says whose punctuation
-    counts for it, besides that for everybody.
+    counts for it, besides that for everybody. `relation` is what the topic is called in queries.
     """
     options = {
+        "relation": within.get("relation"),
         "fromFrame": within.get("from_frame"),
         "untilFrame": within.get("until_frame"),
         "fromPlace": _place(within.get("from_place")),
@@ -75,6 +77,15 @@ def stream_topic(spark: SparkSession, log_path: str | Path, topic: str, **how: U
         "scope": how.get("scope"),
     }
     return spark.readStream.format(FORMAT).options(path=str(log_path), topic=topic, **_given(options)).load()
+
+
+def watermark_at(spark: SparkSession, log_path: str | Path, topic: str, frame: int, **how: Unpack[Range]) -> int:
+    """How far the watermark of a topic has come before a frame, in microseconds; the least number if it has none."""
+    options = _given({"watermark": _duration(how.get("watermark")), "scope": how.get("scope")})
+    made = spark._jvm.java.util.HashMap()  # type: ignore[union-attr]
+    for name, value in {**options, "path": str(log_path), "topic": topic}.items():
+        made.put(name, value)
+    return int(spark._jvm.org.apache.spark.sql.penstock.Door.watermark(made, frame))  # type: ignore[union-attr]
 
 
 def _given(options: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,9 +1,10 @@
 """Operators with state: joins, aggregates, windows and first rows, put into the graph over the flows that feed them."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from penstock.engine.graph import Branch, Flow, Graph, Operator
 from penstock.engine.nodes import Aggregate, Column, Handle, Join, Top, Window
+from penstock.engine.timing import Waiting
 
 PARTS = 16
 """The first rows of all are looked for among the first rows of so many parts, which tasks find side by side."""
@@ -81,9 +82,18 @@ def _key_of_join(
     return None if left.key is None or right.key is None else (*left.key, *right.key)
 
 
-def aggregated(graph: Graph, node: Aggregate, flow: Flow) -> Flow:
+@dataclass(frozen=True)
+class Closing:
+    """The windows of an aggregate stand at `window` in its key; the watermark of `stream` completes them."""
+
+    stream: str
+    window: int
+    how: Waiting
+
+
+def aggregated(graph: Graph, node: Aggregate, flow: Flow, closing: Closing | None) -> Flow:
     plan = graph.door.aggregatePlan(node.plan, flow.growing)
-    operator = graph.operator("aggregate", plan=plan, node=node.plan, growing=flow.growing)
+    operator = graph.operator("aggregate", plan=plan, node=node.plan, growing=flow.growing, closing=closing)
     operator.row = list(node.columns)
     for branch in flow.branches:
         graph.connect(branch, operator, 0, key=graph.over(plan.keys(), branch), value=graph.over(plan.inputs(), branch))

@@ -16,7 +16,7 @@ from penstock.model.build import Declared, stream_of, table_of, view_of
 from penstock.model.options import Given, options_read, placed
 from penstock.model.relation import Stream, Table
 from penstock.model.script import caller
-from penstock.model.view import Function, Store
+from penstock.model.view import Emit, Function, Late, Store
 from penstock.schema import Schema, parse_schema
 
 Query = TypeVar("Query", bound=Callable[[Any], Any])
@@ -48,6 +48,9 @@ class ViewWords(TypedDict, total=False):
     name: str
     store: Store
     key: str | Sequence[str] | None
+    emit: Emit
+    late: Late
+    allowed_lateness: str | timedelta
 
 
 def stream(name: str, schema: str | Schema, **options: Unpack[StreamWords]) -> Stream:

@@ -147,7 +147,7 @@ def _setting(word: str, value: object) -> str:
 READERS: Mapping[Kind, Mapping[str, Callable[[str, object], object]]] = {
     "stream": {"event_time": _text, "watermark": _duration, "partitions": _count, "topic": _text},
     "table": {"event_time": _text, "partitions": _count, "topic": _text},
-    "view": {"store": _text, "key": _names},
+    "view": {"store": _text, "key": _names, "emit": _text, "late": _text, "allowed_lateness": _duration},
     "pipeline": {
         "max_records_per_batch": _count,
         "trigger_interval": _duration,
@@ -166,9 +166,6 @@ LATER: Mapping[Kind, Mapping[str, str]] = {
         "retain": _RETAIN,
     },
     "view": {
-        "emit": "Every view shows its changes at once; emit = 'final' will show a window when it is complete.",
-        "late": "No row is late yet: an answer counts every row, whenever it comes.",
-        "allowed_lateness": "No row is late yet: an answer counts every row, whenever it comes.",
         "retain": _RETAIN,
     },
     "pipeline": {},

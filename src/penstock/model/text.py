@@ -14,11 +14,12 @@ from penstock.model.duration import duration_text
 from penstock.model.pipeline import Pipeline, PipelineOptions
 from penstock.model.relation import Relation, Stream, Table
 from penstock.model.scanner import Source, string_text, tokens
-from penstock.model.view import Function, Sql, View
+from penstock.model.view import Function, Sql, View, ViewOptions
 from penstock.schema import quoted
 
 # Those of the pipeline's options that can change an answer, beside spark.sql.*
 MEANING = ("ansi", "time_zone", "shuffle_partitions")
+TIMING = ("emit", "late", "allowed_lateness")
 
 
 def declaration_text(pipeline: Pipeline, *, meaning_only: bool = False) -> str:
@@ -55,7 +56,9 @@ def _relation_text(relation: Relation) -> str:
 
 def _view_text(view: View, *, meaning_only: bool) -> str:
     key, store = view.options.key, view.options.store
-    given = {"key": ", ".join(map(quoted, key)) if key else None, "store": store if store != "table" else None}
+    given: dict[str, Any] = {"key": ", ".join(map(quoted, key)) if key else None}
+    given |= {"store": store if store != "table" else None}
+    given |= {word: value for word in TIMING if (value := getattr(view.options, word)) != getattr(ViewOptions(), word)}
     return f"CREATE VIEW {view.name}{_with(given)} AS\n{_query_text(view.query, meaning_only=meaning_only)}"
 
 

@@ -7,6 +7,7 @@ can be kept up to date, is for the engine to say; `spot_in` leads from Spark's l
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import Any, Literal, get_args
 
 from penstock.errors import ModelError, Spot, did_you_mean
@@ -14,6 +15,8 @@ from penstock.model.relation import check_name
 
 Store = Literal["table", "topic", "none"]
 STORES: tuple[str, ...] = get_args(Store)
+Emit = Literal["changes", "final"]
+Late = Literal["keep", "drop", "correct"]
 TAKEN = ("sqlite_", "_penstock")
 
 
@@ -53,15 +56,42 @@ class Function:
             ) from error
 
 
+def _check_word(option: str, value: str, words: tuple[str, ...]) -> None:
+    if value not in words:
+        raise ModelError(
+            f'{option} cannot be "{value}"',
+            detail=f"It is {', '.join(words[:-1])} or {words[-1]}.",
+            hint=did_you_mean(value, words),
+            about=option,
+        )
+
+
+def _check_lateness(late: Late, allowed: timedelta) -> None:
+    if allowed < timedelta(0):
+        raise ModelError("allowed_lateness cannot be negative", about="allowed_lateness")
+    if (late == "correct") != (allowed > timedelta(0)):
+        raise ModelError(
+            "late = 'correct' and allowed_lateness belong together",
+            detail="Late rows correct a window until it is over for good.",
+            hint="Write: WITH (late = 'correct', allowed_lateness = '1 hour')",
+            about="allowed_lateness" if allowed else "late",
+        )
+
+
 @dataclass(frozen=True)
 class ViewOptions:
     """How an answer is kept: as a table with its topic of changes, as the topic alone, or not at all.
 
-    `key` names columns that identify a row, where the query itself does not tell.
+    `key` names columns that identify a row, where the query itself does not tell. `emit`: windows are shown as they
+    fill, or once they are complete. `late`: rows that come after that are kept in a topic of their own, or dropped, or
+    correct the window as long as `allowed_lateness` says.
     """
 
     store: Store = "table"
     key: tuple[str, ...] | None = None
+    emit: Emit = "changes"
+    late: Late = "keep"
+    allowed_lateness: timedelta = timedelta(0)
 
     def __post_init__(self) -> None:
         if self.store not in STORES:
@@ -71,6 +101,9 @@ class ViewOptions:
                 hint=did_you_mean(self.store, STORES),
                 about="store",
             )
+        _check_word("emit", self.emit, get_args(Emit))
+        _check_word("late", self.late, get_args(Late))
+        _check_lateness(self.late, self.allowed_lateness)
         if self.key is not None and not self.key:
             raise ModelError("a view's key has at least one column", about="key")
         if self.key is not None and len({name.lower() for name in self.key}) < len(self.key):

@@ -40,7 +40,7 @@ case class FeedExec(entry: Entry, output: Seq[Attribute], child: SparkPlan) exte
   override protected def doExecute(): RDD[InternalRow] = {
     val mine = entry
     val watermark = if (mine.timed.isEmpty) None else moved
-    val rows = child.execute()
+    val rows = if (mine.edges.isEmpty) sparkContext.emptyRDD[InternalRow] else child.execute()
     // A topic that got nothing has no tasks; somebody must still wake those who wait.
     val wakes = mine.ticks.nonEmpty || watermark.nonEmpty
     val tasks = if (rows.getNumPartitions == 0 && wakes) sparkContext.parallelize(Seq.empty[InternalRow], 1) else rows

@@ -14,15 +14,16 @@ case class DeclaredTable(relation: String, fields: StructType) extends Table wit
   override def metadataColumns(): Array[MetadataColumn] = Array(
     DeclaredTable.hidden("_partition", IntegerType),
     DeclaredTable.hidden("_offset", LongType),
-    DeclaredTable.hidden("_appended_at", TimestampType))
+    DeclaredTable.hidden("_appended_at", TimestampType),
+    DeclaredTable.hidden("_watermark", TimestampType, nullable = true))
   override def newScanBuilder(options: CaseInsensitiveStringMap): ScanBuilder = new DeclaredScanBuilder(relation, fields)
 }
 
 object DeclaredTable {
-  private def hidden(column: String, of: DataType): MetadataColumn = new MetadataColumn {
+  private def hidden(column: String, of: DataType, nullable: Boolean = false): MetadataColumn = new MetadataColumn {
     override def name(): String = column
     override def dataType(): DataType = of
-    override def isNullable: Boolean = false
+    override def isNullable: Boolean = nullable
   }
 }
 

@@ -1,7 +1,7 @@
 package org.apache.spark.sql.penstock
 
 import java.nio.file.Paths
-import java.util.{List => JavaList}
+import java.util.{List => JavaList, Map => JavaMap}
 import org.apache.spark.sql.{DataFrame, Dataset, Encoders, Row}
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.expressions.aggregate.{AggregateExpression, CollectList, CollectSet}
@@ -15,7 +15,8 @@ import org.apache.spark.sql.streaming.{OutputMode, TimeMode}
 import org.apache.spark.sql.types.{BinaryType, BooleanType, LongType, StructField, StructType}
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 import penstock.kernel.engine.{Aggregate => AggregateOperator, _}
-import penstock.kernel.source.StaticFile
+import penstock.kernel.log.Log
+import penstock.kernel.source.{ReadOptions, Stamps, StaticFile}
 import scala.jdk.CollectionConverters._
 
 /** What the planner in Python calls: Catalyst's trees taken apart, operators put together, levels and the sink. */
@@ -112,6 +113,36 @@ object Door {
     val dataset = frame.asInstanceOf[ClassicDataset[Row]]
     Streams.titled(Rewriting(ClassicDataset.ofRows(dataset.sparkSession, Distinct.hidden(dataset.queryExecution.analyzed)).queryExecution.optimizedPlan))
   }
+  // Time: streams are given with their event times
+
+  /** The query without rows that came too late; with times in `complete`, only windows that are over by then. */
+  def timely(frame: DataFrame, streams: JavaMap[String, String], allowed: Long, complete: JavaMap[String, String]): DataFrame = {
+    val dataset = frame.asInstanceOf[ClassicDataset[Row]]
+    val until = complete.asScala.map { case (stream, time) => stream -> time.toLong }.toMap
+    ClassicDataset.ofRows(dataset.sparkSession, new Lateness(streams.asScala.toMap, allowed).left(dataset.queryExecution.analyzed, until))
+  }
+  /** The rows that came too late, for each window that the query groups by. */
+  def late(frame: DataFrame, streams: JavaMap[String, String], allowed: Long): JavaList[DataFrame] = {
+    val dataset = frame.asInstanceOf[ClassicDataset[Row]]
+    new Lateness(streams.asScala.toMap, allowed).late(dataset.queryExecution.analyzed)
+      .map(plan => ClassicDataset.ofRows(dataset.sparkSession, plan): DataFrame).asJava
+  }
+  /** The stream whose watermark completes the windows of an aggregate, and where they stand in its key; null if none does. */
+  def clock(node: LogicalAggregate, streams: JavaMap[String, String]): Array[AnyRef] =
+    new Clocks(streams.asScala.toMap).of(node).filter(_._1.complete).map { case (clock, at) => Array[AnyRef](clock.stream, Int.box(at)) }.orNull
+  def hasClock(plan: LogicalPlan, streams: JavaMap[String, String]): Boolean = {
+    val clocks = new Clocks(streams.asScala.toMap)
+    plan.exists { case aggregate: LogicalAggregate => clocks.of(aggregate).exists(_._1.complete); case _ => false }
+  }
+  /** How far the watermark of a topic has come before a frame; the options are those of the source. */
+  def watermark(options: JavaMap[String, String], frame: Long): Long = {
+    val asked = ReadOptions.of(new CaseInsensitiveStringMap(options))
+    val log = Log.at(asked.path)
+    log.refresh()
+    Stamps.before(log, asked, frame)
+  }
+  def isComplete(plan: LogicalPlan, streams: JavaMap[String, String]): Boolean = new Clocks(streams.asScala.toMap).isComplete(plan)
+
   def number(e: Expression): Int = e.eval().asInstanceOf[Int]
   def joinPlan(join: LogicalJoin): JoinPlan = new JoinPlan(join)
   def windowPlan(window: LogicalWindow): WindowPlan = new WindowPlan(window, SQLConf.get.sessionLocalTimeZone)
@@ -139,8 +170,9 @@ object Door {
     plan.operator(id, seq(left), seq(right), seq(edges))
   def window(id: Int, plan: WindowPlan, edges: JavaList[Edge]): Operator = plan.operator(id, seq(edges))
   def top(id: Int, plan: TopPlan, growing: Boolean, spread: Int, edges: JavaList[Edge]): Operator = plan.operator(id, growing, spread, seq(edges))
-  def aggregate(id: Int, plan: AggregatePlan, edges: JavaList[Edge]): Operator =
-    AggregateOperator(id, plan.keyWidth, plan.gathering, plan.buffer, plan.result, plan.ordered, seq(edges))
+  def aggregate(id: Int, plan: AggregatePlan, edges: JavaList[Edge], timing: Timing): Operator =
+    AggregateOperator(id, plan.keyWidth, plan.gathering, plan.buffer, plan.result, plan.ordered, seq(edges), Option(timing))
+  def timing(window: Int, allowed: Long, waits: Boolean): Timing = Timing(window, 1, allowed, waits)
   def chain(id: Int, operators: JavaList[Operator]): Chain = Chain(id, seq(operators))
 
   // Streams before they enter the graph, as Spark's own plans: see `Streams`
@@ -172,14 +204,18 @@ object Door {
   def prepare(session: ClassicSession): Unit =
     if (!session.experimental.extraStrategies.contains(FeedStrategy)) session.experimental.extraStrategies ++= Seq(FeedStrategy)
 
-  /** The rows of a source as envelopes. Edges with a plan are folded before the shuffle where they can be. */
-  def feed(source: DataFrame, edges: JavaList[Edge], plans: JavaList[AggregatePlan], ticks: JavaList[Integer], slots: Int): DataFrame = {
+  /** The rows of a source as envelopes. Edges with a plan are folded before the shuffle where they can be. Targets are pairs of an operator and
+    * its chain: those to be woken, those to be told of the watermark.
+    */
+  def feed(
+      source: DataFrame, edges: JavaList[Edge], plans: JavaList[AggregatePlan], ticks: JavaList[Integer], timed: JavaList[Integer],
+      slots: Int): DataFrame = {
     val frame = source.asInstanceOf[ClassicDataset[Row]]
     val columns = frame.queryExecution.analyzed.output
     def at(name: String): Int = columns.indexWhere(_.name == name)
     val gatherings = seq(plans).map(p => Option(p).map(_.gathering).filter(_.merges))
-    val wake = seq(ticks).grouped(2).map(pair => Target(pair.head, 0, pair.last)).toSeq
-    val entry = Entry(seq(edges), gatherings, at("_deleted"), at("_place"), at("_watermark"), wake, slots)
+    def targets(numbers: JavaList[Integer]): Seq[Target] = seq(numbers).grouped(2).map(pair => Target(pair.head, 0, pair.last)).toSeq
+    val entry = Entry(seq(edges), gatherings, at("_deleted"), at("_place"), at("_watermark"), targets(ticks), slots, targets(timed))
     val output = Seq(AttributeReference("envelope", BinaryType, nullable = false)(), AttributeReference("group", LongType, nullable = false)())
     ClassicDataset.ofRows(frame.sparkSession, Feed(entry, output, frame.queryExecution.analyzed))
   }

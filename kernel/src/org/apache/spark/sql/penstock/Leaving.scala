@@ -106,7 +106,7 @@ object Leaving {
     Edge(to, None, key.map(bound), value.map(bound))
   }
 
-  private def json(columns: Seq[Attribute]): Expression =
+  def json(columns: Seq[Attribute]): Expression =
     StructsToJson(Json, CreateNamedStruct(columns.flatMap(c => Seq(Literal(c.name), c))), Some("UTC")).replacement
 
   private def doubledKey(envelope: Array[Byte]): DoubledKey = {

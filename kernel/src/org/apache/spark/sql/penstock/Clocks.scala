@@ -1,0 +1,86 @@
+package org.apache.spark.sql.penstock
+
+import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.catalyst.planning.ExtractEquiJoinKeys
+import org.apache.spark.sql.catalyst.plans.logical._
+
+/** What tells when the rows of a window are complete: the watermark of a stream.
+  *
+  * `complete`: whether nothing changes any more in a window once the watermark has passed its end. Over a join with a table it may.
+  */
+final case class Clock(stream: String, complete: Boolean)
+
+/** The clocks of columns in a plan that Catalyst has optimized.
+  *
+  * @param streams the event time of each stream that has one, by the stream's name
+  */
+final class Clocks(streams: Map[String, String]) {
+
+  /** The clock of an aggregate, and where its window stands among what it groups by. */
+  def of(aggregate: Aggregate): Option[(Clock, Int)] = aggregate.groupingExpressions.zipWithIndex.flatMap {
+    case (window: Attribute, at) if Windows.isWindow(window.dataType) => of(aggregate.child, window).map((_, at))
+    case _ => None
+  }.headOption
+
+  /** Whether every row is complete once the watermark has passed the window that it belongs to. */
+  def isComplete(plan: LogicalPlan): Boolean = plan match {
+    case _: Project | _: Filter | _: Sort | _: RepartitionOperation | _: Generate => isComplete(plan.children.head)
+    case aggregate: Aggregate => of(aggregate).exists(_._1.complete)
+    case window: Window => isComplete(window.child) && hasClock(window.child, window.partitionSpec)
+    case limit: WindowGroupLimit => isComplete(limit.child) && hasClock(limit.child, limit.partitionSpec)
+    case join: Join => isComplete(join.left) && isComplete(join.right) && meets(join)
+    case union: Union => union.children.forall(isComplete)
+    case _ => false
+  }
+
+  private def hasClock(plan: LogicalPlan, columns: Seq[Expression]): Boolean =
+    columns.exists { case a: Attribute => of(plan, a).exists(_.complete); case _ => false }
+
+  /** Whether both sides are joined on their windows, and those close together. */
+  private def meets(join: Join): Boolean = join match {
+    case ExtractEquiJoinKeys(_, lefts, rights, _, _, left, right, _) => lefts.zip(rights).exists {
+      case (a: Attribute, b: Attribute) =>
+        val clocks = Seq(of(left, a), of(right, b)).flatten
+        clocks.size == 2 && clocks.forall(_.complete) && clocks.head.stream == clocks.last.stream
+      case _ => false
+    }
+    case _ => false
+  }
+
+  private def of(plan: LogicalPlan, column: Attribute): Option[Clock] = plan match {
+    case leaf: LeafNode => Option(Door.relation(leaf)).filter(streams.get(_).contains(column.name)).map(Clock(_, complete = true))
+    case Project(items, child) => items.find(_.exprId == column.exprId).flatMap(source).flatMap(of(child, _))
+    case expand: Expand =>
+      val at = expand.output.indexWhere(_.exprId == column.exprId)
+      expand.projections.map(_(at)).map { case a: Attribute => Some(a); case e => Windows.source(e) }.distinct match {
+        case Seq(Some(found)) => of(expand.child, found)
+        case _ => None
+      }
+    case aggregate: Aggregate => aggregate.aggregateExpressions.find(_.exprId == column.exprId).flatMap(source).flatMap { found =>
+      if (aggregate.groupingExpressions.exists { case a: Attribute => a.exprId == found.exprId; case _ => false }) of(aggregate.child, found) else None
+    }
+    case union: Union =>
+      val at = union.output.indexWhere(_.exprId == column.exprId)
+      val found = union.children.map(child => of(child, child.output(at)))
+      if (found.distinct.size == 1) found.head else None
+    case join: Join =>
+      val side = if (join.left.outputSet.contains(column)) join.left else join.right
+      of(side, column).map(found => if (meets(join)) found else found.copy(complete = false))
+    case window: Window =>
+      of(window.child, column).map(found => if (hasClock(window.child, window.partitionSpec)) found else found.copy(complete = false))
+    case _: Filter | _: Sort | _: RepartitionOperation | _: Generate | _: WindowGroupLimit =>
+      plan.children.find(_.outputSet.contains(column)).flatMap(of(_, column)).map { found =>
+        plan match {
+          case limit: WindowGroupLimit if !hasClock(limit.child, limit.partitionSpec) => found.copy(complete = false)
+          case _ => found
+        }
+      }
+    case _ => None
+  }
+
+  private def source(item: NamedExpression): Option[Attribute] = item match {
+    case a: Attribute => Some(a)
+    case Alias(a: Attribute, _) => Some(a)
+    case other => Windows.source(other)
+  }
+}

@@ -1,0 +1,171 @@
+package org.apache.spark.sql.penstock
+
+import org.apache.spark.sql.catalyst.analysis.{EliminateSubqueryAliases, EliminateView}
+import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.catalyst.optimizer.InlineCTE
+import org.apache.spark.sql.catalyst.plans.logical._
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
+import org.apache.spark.sql.types.LongType
+
+/** Rows that come too late for their window are left out of it.
+  *
+  * A window is grouped by; the time in it is the event time of a stream, and the stream's rows have a stamp, the watermark that stood before
+  * them. The condition that the window was still open then is put where the window is grouped by. It is part of the query from there on: for
+  * the engine, which sends what it leaves out elsewhere, and for Spark's batch engine, which gives the same answer.
+  *
+  * @param streams the event time of each stream that has one, by the stream's name
+  * @param allowed for so many microseconds after its end a window may still be corrected
+  */
+final class Lateness(streams: Map[String, String], allowed: Long) {
+
+  /** The query without rows that are late; with `complete`, by stream, without windows that are still open at that time. */
+  def left(query: LogicalPlan, complete: Map[String, Long]): LogicalPlan = Lateness.plain(query).transformUpWithSubqueries {
+    case aggregate: Aggregate => grouped(aggregate) match {
+      case Some(found) =>
+        val closed = complete.get(found.stream).map(time => LessThanOrEqual(found.end, Literal(time)))
+        aggregate.copy(child = Filter((Not(found.late(allowed)) +: closed.toSeq).reduce(And(_, _)), found.child))
+      case None => aggregate
+    }
+  }
+
+  /** What is left out: for each window that is grouped by, the rows of the stream that are late, once for each window that they miss. */
+  def late(query: LogicalPlan): Seq[LogicalPlan] = Lateness.plain(query).collectWithSubqueries { case a: Aggregate => a }.flatMap(missed)
+
+  /** A window that is grouped by, over rows with their stamps. */
+  private case class Grouped(stream: String, window: Attribute, stamp: Attribute, child: LogicalPlan) {
+    def end: Expression = Windows.micros(GetStructField(window, 1))
+    def late(allowed: Long): Expression = Lateness.passed(end, stamp, allowed)
+  }
+
+  private def grouped(aggregate: Aggregate): Option[Grouped] = windowsOf(aggregate).flatMap { window =>
+    carried(aggregate.child, window).map { found => Grouped(found.stream, window, found.stamp, found.plan) }
+  }.headOption
+
+  private def windowsOf(aggregate: Aggregate): Seq[Attribute] =
+    aggregate.groupingExpressions.collect { case a: Attribute if Windows.isWindow(a.dataType) => a }
+
+  /** A plan whose rows have, behind the rest, the columns of the stream's record from which their time comes. */
+  private case class Carried(stream: String, plan: LogicalPlan, own: Seq[Attribute], hidden: Seq[Attribute]) {
+    def record: Seq[Attribute] = own ++ hidden
+    def stamp: Attribute = hidden.find(_.name == "_watermark").get
+    def over(node: LogicalPlan => LogicalPlan): Carried = copy(plan = node(plan))
+    /** Those that the node's output does not have yet. */
+    def more(output: Seq[NamedExpression]): Seq[Attribute] = record.filterNot(each => output.exists(_.exprId == each.exprId))
+  }
+
+  private def carried(plan: LogicalPlan, column: Attribute): Option[Carried] = plan match {
+    case relation: DataSourceV2Relation => record(relation, column)
+    case Project(items, child) => items.find(_.exprId == column.exprId).flatMap(below).flatMap(carried(child, _))
+        .map(found => found.over(Project(items ++ found.more(items), _)))
+    case expand: Expand => expanded(expand, column)
+    case generate: Generate if generate.child.outputSet.contains(column) =>
+      carried(generate.child, column).map(_.over(child => generate.copy(unrequiredChildIndex = Nil, child = child)))
+    case join: Join =>
+      if (join.left.outputSet.contains(column)) carried(join.left, column).map(_.over(left => join.copy(left = left)))
+      else carried(join.right, column).map(_.over(right => join.copy(right = right)))
+    case _: Filter | _: Sort | _: RepartitionOperation | _: ResolvedHint =>
+      carried(plan.children.head, column).map(_.over(child => plan.withNewChildren(Seq(child))))
+    case union: Union => united(union, column)
+    case _ => None
+  }
+
+  private def record(relation: DataSourceV2Relation, column: Attribute): Option[Carried] = {
+    val name = relation.options.get("relation")
+    if (!streams.get(name).contains(column.name)) None
+    else {
+      val whole = relation.withMetadataColumns()
+      Some(Carried(name, whole, relation.output, whole.output.drop(relation.output.size)))
+    }
+  }
+
+  /** The column that an item of a projection stands for, or is made from as windows are. */
+  private def below(item: NamedExpression): Option[Attribute] = item match {
+    case a: Attribute => Some(a)
+    case Alias(a: Attribute, _) => Some(a)
+    case other => Windows.source(other)
+  }
+
+  private def expanded(expand: Expand, column: Attribute): Option[Carried] = {
+    val at = expand.output.indexWhere(_.exprId == column.exprId)
+    val sources = expand.projections.map(_(at)).map { case a: Attribute => Some(a); case e => Windows.source(e) }.distinct
+    sources match {
+      case Seq(Some(source)) => carried(expand.child, source).map { found =>
+        val more = found.more(expand.output)
+        found.over(child => Expand(expand.projections.map(_ ++ more), expand.output ++ more, child))
+      }
+      case _ => None
+    }
+  }
+
+  /** Branches of one stream: each has a record of its own. */
+  private def united(union: Union, column: Attribute): Option[Carried] = {
+    val at = union.output.indexWhere(_.exprId == column.exprId)
+    val found = union.children.map(child => carried(child, child.output(at)).map(each => (child, each)))
+    if (found.exists(_.isEmpty) || found.flatten.map(_._2.stream).distinct.size > 1) None
+    else {
+      val children = found.flatten.map { case (child, each) => Project(child.output ++ each.record, each.plan) }
+      val made = Union(children, union.byName, union.allowMissingCol)
+      val all = made.output.drop(union.output.size)
+      // The union's own columns keep their numbers.
+      val renamed = union.output.zip(made.output).map { case (old, now) => Alias(now, old.name)(old.exprId) }
+      val first = found.head.get._2
+      Some(Carried(first.stream, Project(renamed ++ all, made), all.take(first.own.size), all.drop(first.own.size)))
+    }
+  }
+
+  /** Late rows are looked for before joins: they are rows of the stream, whatever they would have met. */
+  private def missed(aggregate: Aggregate): Option[LogicalPlan] = windowsOf(aggregate).flatMap(w => made(aggregate.child, w)).headOption.flatMap {
+    case (base, time, windows) => carried(base, time).map { found =>
+      val window = AttributeReference("window", windows.head.dataType)()
+      val each = Expand(windows.map(_ +: found.record), window +: found.record, found.plan)
+      val (start, end, at) = (Windows.micros(GetStructField(window, 0)), Windows.micros(GetStructField(window, 1)), Windows.micros(time))
+      val inside = And(LessThanOrEqual(start, at), LessThan(at, end))
+      Lateness.letters(found.stream, found.own, found.hidden, window, Filter(And(inside, Lateness.passed(end, found.stamp, allowed)), each))
+    }
+  }
+
+  /** The plan before joins, the time in it, and the windows that a row may be in. */
+  private def made(plan: LogicalPlan, window: Attribute): Option[(LogicalPlan, Attribute, Seq[Expression])] = plan match {
+    case Project(items, child) => items.find(_.exprId == window.exprId).flatMap {
+      case Alias(e, _) if Windows.source(e).isDefined => beside(child, Windows.source(e).get).map { case (base, time) => (base, time, Seq(e)) }
+      case item => below(item).flatMap(made(child, _))
+    }
+    case expand: Expand =>
+      val windows = expand.projections.map(_(expand.output.indexWhere(_.exprId == window.exprId)))
+      windows.flatMap(Windows.source(_)).headOption.flatMap(beside(expand.child, _)).map { case (base, time) => (base, time, windows) }
+    case _ if plan.children.nonEmpty => plan.children.find(_.outputSet.contains(window)).flatMap(made(_, window))
+    case _ => None
+  }
+
+  /** The side of the joins that the column comes from. Windows are made of it under the name that it has above them. */
+  private def beside(plan: LogicalPlan, column: Attribute): Option[(LogicalPlan, Attribute)] =
+    if (!plan.exists(_.isInstanceOf[Join])) Some((plan, column))
+    else plan match {
+      case Project(items, child) if items.contains(column) => beside(child, column)
+      case _: Project => None
+      case _ => plan.children.find(_.outputSet.contains(column)).flatMap(beside(_, column))
+    }
+}
+
+object Lateness {
+  /** The query without what is only a name: common tables, views, aliases. */
+  private def plain(query: LogicalPlan): LogicalPlan = EliminateSubqueryAliases(EliminateView(InlineCTE(alwaysInline = true)(query)))
+
+  /** Whether the watermark had passed a window's end, and what is allowed beyond it, when the row came. */
+  private def passed(end: Expression, stamp: Attribute, allowed: Long): Expression = {
+    val last = if (allowed == 0) end else Add(end, Literal(allowed))
+    Coalesce(Seq(LessThanOrEqual(last, Windows.micros(stamp)), Literal(false)))
+  }
+
+  /** What is kept of late rows. */
+  private def letters(stream: String, own: Seq[Attribute], hidden: Seq[Attribute], window: Attribute, rows: LogicalPlan): LogicalPlan = {
+    def column(name: String): Attribute = hidden.find(_.name == name).get
+    val (start, end, stamp) = (GetStructField(window, 0), GetStructField(window, 1), column("_watermark"))
+    val columns = Seq[(String, Expression)](
+      "relation" -> Literal(stream), "partition" -> column("_partition"), "offset" -> column("_offset"),
+      "reason" -> Literal(Reason), "window_start" -> start, "window_end" -> end, "watermark" -> stamp,
+      "late_by" -> Subtract(Windows.micros(stamp), Windows.micros(end)), "row" -> Leaving.json(own))
+    Project(columns.map { case (name, e) => Alias(e, name)() }, rows)
+  }
+  private val Reason = "the window was over"
+}

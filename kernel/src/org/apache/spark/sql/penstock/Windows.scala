@@ -1,0 +1,42 @@
+package org.apache.spark.sql.penstock
+
+import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.types.{DataType, LongType, StructType, TimestampNTZType, TimestampType}
+
+/** Windows of time, as Catalyst writes them: a struct of a start, and an end that is a fixed time later, both made from one column. */
+object Windows {
+  def isWindow(of: DataType): Boolean = of match {
+    case StructType(Array(start, end)) => start.name == "start" && end.name == "end" && isTime(start.dataType) && start.dataType == end.dataType
+    case _ => false
+  }
+  private def isTime(of: DataType): Boolean = of == TimestampType || of == TimestampNTZType
+
+  /** The column whose time decides about `e`: the time in a window, or the window whose last moment `e` is. */
+  def source(e: Expression): Option[Attribute] = bare(e) match {
+    case CreateNamedStruct(Seq(_, start, _, end)) if isWindow(bare(e).dataType) => (number(start), number(end)) match {
+      case (Some(from), Some(Add(same, Literal(_: Long, LongType), _))) if same.semanticEquals(from) && from.references.size == 1 =>
+        Some(from.references.head.toAttribute)
+      case _ => None
+    }
+    case PreciseTimestampConversion(Subtract(PreciseTimestampConversion(end: GetStructField, _, LongType), Literal(1L, LongType), _), LongType, _) =>
+      bare(end.child) match {
+        case window: Attribute if end.ordinal == 1 && isWindow(window.dataType) => Some(window)
+        case _ => None
+      }
+    case _ => None
+  }
+
+  /** A time as a number of microseconds. */
+  def micros(time: Expression): Expression = PreciseTimestampConversion(time, time.dataType, LongType)
+
+  private def number(time: Expression): Option[Expression] = bare(time) match {
+    case PreciseTimestampConversion(inside, LongType, _) => Some(inside)
+    case _ => None
+  }
+
+  private def bare(e: Expression): Expression = e match {
+    case KnownNullable(inside) => bare(inside)
+    case Alias(inside, _) => bare(inside)
+    case _ => e
+  }
+}
