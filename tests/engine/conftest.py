@@ -106,8 +106,8 @@ class Bench:
 
 
 class QuickOracle(Oracle):
-    """The same answers, sooner: relations are folded once for all views. Streams whose rows may be late stay in the log,
-    where they have their stamps.
+    """The same answers, sooner: relations are folded once for all views. Streams whose rows may be late stay in the
+    log, where they have their stamps.
     """
 
     def _session(self, spark: SparkSession) -> SparkSession:

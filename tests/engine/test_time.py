@@ -32,7 +32,8 @@ VIEWS = {
     "hopping_done": ("emit = 'final'", HOPS),
     "named": (
         "",
-        "SELECT name, window.end, collect_list(v) AS vs FROM s JOIN t ON k = id GROUP BY name, window(at, '10 seconds')",
+        """SELECT name, window.end, collect_list(v) AS vs FROM s JOIN t ON k = id
+           GROUP BY name, window(at, '10 seconds')""",
     ),
     "named_hopping": (
         "",
@@ -46,8 +47,8 @@ VIEWS = {
     ),
     "most": (
         "emit = 'final'",
-        """SELECT window, max(n) AS most FROM (SELECT k, window, sum(v) AS n FROM s GROUP BY k, window(at, '10 seconds'))
-           GROUP BY window""",
+        """SELECT window, max(n) AS most
+           FROM (SELECT k, window, sum(v) AS n FROM s GROUP BY k, window(at, '10 seconds')) GROUP BY window""",
     ),
     "minutes": (
         "emit = 'final'",
@@ -135,8 +136,9 @@ def check_late(shop: Bench) -> None:
         if view == "over":
             assert view not in shop.ready.compiled.late
             continue
-        found = shop.log.read(shop.ready.lineage.topic(late_rows(view)))
-        assert Counter((each.value["offset"], each.value["window_end"]) for each in found if each.value) == missed, view
+        topic = shop.ready.lineage.topic(late_rows(view))
+        values: list[Any] = [entry.value for entry in shop.log.read(topic)]
+        assert Counter((value["offset"], value["window_end"]) for value in values) == missed, view
     assert "hopping" not in shop.ready.compiled.late
 
 
