@@ -155,3 +155,27 @@ def check_final(shop: Bench) -> None:
         if options == "emit = 'final'":
             for entry in shop.log.read(shop.ready.lineage.topic(view)):
                 assert not entry.deleted and entry.replaces is None, (view, entry)
+
+
+@pytest.mark.spark
+def test_state_goes_when_windows_are_over(bench: Callable[..., Bench]) -> None:
+    """What is left is how far the clocks have come, once for each slot."""
+    sums = "SELECT k, window.start, sum(v) AS n, max(v) AS most FROM s GROUP BY k, window(at, '10 seconds')"
+    shop = bench(f"""{DECLARED}
+        CREATE VIEW filling AS {sums};
+        CREATE VIEW done WITH (emit = 'final') AS {sums};""")
+    times = [START + timedelta(seconds=seconds) for seconds in (1, 12, 3)]
+    shop.append({"s": [{"k": key, "v": key, "at": at} for key in range(2000) for at in times]})
+    shop.drain()
+    assert entries(shop) > 200
+    shop.log.punctuate("s", START + timedelta(seconds=20))
+    shop.drain()
+    shop.check()
+    assert entries(shop) == 2 * 64
+    assert len(shop.content("done")) == len(shop.content("filling")) == 4000
+
+
+def entries(shop: Bench) -> int:
+    """How many entries the state has."""
+    state = shop.spark.read.format("statestore").option("path", str(shop.ready.lineage.checkpoint))
+    return state.option("operatorId", 0).option("stateVarName", "pages").load().count()
