@@ -16,6 +16,8 @@ final class Unsupported(val construct: String, val reason: String) extends Runti
 /** An aggregate taken apart: what its input must send, how that is gathered, and how the answer is made from it. */
 final class AggregatePlan(node: LogicalAggregate, growing: Boolean) {
   private val PhysicalAggregation(groups, functions, results, _) = node: @unchecked
+  // In Catalyst's tree every row still has a session of its own; Spark merges them when it runs the plan.
+  if (groups.exists(_.metadata.contains(SessionWindow.marker))) throw new Unsupported("session_window", "sessions grow together as rows come")
 
   /** The key's expressions, over the input; equal groups have equal bytes. */
   val keys: Seq[Expression] = groups.map(each => AggregatePlan.keyed(AggregatePlan.plain(each), "GROUP BY"))
