@@ -57,10 +57,9 @@ class Watched:
         folder.mkdir(exist_ok=True)
         self._journal = folder / "journal"
         self._past = self._journal.stat().st_size if self._journal.exists() else 0
-        for path in (checkpoint.parent, *checkpoint.parent.rglob("*")) if checkpoint.exists() else ():
-            self._safe.add(path.stat().st_ino)
-            if path.is_dir():
-                self._names[path] = _listing(path)
+        for path in [Path(folder) for folder, *_ in os.walk(checkpoint.parent)] if checkpoint.exists() else ():
+            self._names[path] = _listing(path)
+            self._safe.update({path.stat().st_ino, *self._names[path].values()})
 
     def read(self, *, honest: float = 1.0) -> None:
         """Takes in the journal. Of a disk that lies, only so much of it is true: what was synced later was not."""
