@@ -13,7 +13,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import DataFrame, SparkSession
 
-from penstock.engine.catalyst import Reader
+from penstock.engine.catalyst import Reader, not_yet
 from penstock.engine.code import code_digest
 from penstock.engine.columns import can_be_key, declared_key
 from penstock.engine.flows import Flows
@@ -27,6 +27,8 @@ from penstock.model import Function, Pipeline, Sql, Stream, Table, View, spot_in
 QUALIFIER = re.compile(r"\b[A-Za-z_]\w*\.(?=[A-Za-z_])")
 PARSED = re.compile(r"\(line (\d+), pos (\d+)\)")
 NOT_FOUND = "TABLE_OR_VIEW_NOT_FOUND"
+SWITCHED_OFF = "UNSUPPORTED_FEATURE.ASOF_JOIN"
+"""Spark would have it switched on; that would not help."""
 
 
 @dataclass
@@ -69,7 +71,6 @@ def compiled(spark: SparkSession, pipeline: Pipeline) -> Compiled:
 class _Compiler:
     def __init__(self, spark: SparkSession, pipeline: Pipeline) -> None:
         self._spark = spark
-        self._name = pipeline.name
         self._door = door_of(spark)
         # In the order of names: operators, and with them all state, have the same numbers however views are declared.
         self._pending = {view.name.lower(): view for view in sorted(pipeline.views, key=_name)}
@@ -91,18 +92,15 @@ class _Compiler:
         return self._result
 
     def _check_reads(self) -> None:
-        """A batch is a stretch of the log: where views read none of it, as by WHERE false, the first relation leads."""
+        """A batch is a stretch of the log: where views read none of it, as by WHERE false, the first relation leads.
+
+        Where nothing is declared either, the static rows are the first batch, and the only one.
+        """
         graph = self._result.graph
         if not graph.views or any(source.kind == "source" for source in graph.sources.values()):
             return
-        if not self._relations:
-            raise EngineError(
-                f'pipeline "{self._name}" reads no stream and no table',
-                detail="Its views could never change.",
-                hint="Declare one, and read it in a view.",
-            )
-        name = next(iter(self._relations))
-        graph.sources[name] = graph.operator("source", name)
+        for name in list(self._relations)[:1]:
+            graph.sources[name] = graph.operator("source", name)
 
     def _declare(self, name: str, schema: Handle) -> None:
         leaf = self._door.declared(self._spark._jsparkSession, name, schema)
@@ -195,6 +193,8 @@ def _missing(error: AnalysisException) -> str:
 
 def refusal(view: View, error: AnalysisException) -> EngineError:
     """Spark's complaint about a view's query, with its place in the file."""
+    if error.getCondition() == SWITCHED_OFF:
+        return not_yet(view.name, "AsOfJoin", spot=_spot(view, error))
     kind = "cannot be parsed" if isinstance(error, ParseException) else "is not valid"
     return EngineError(f'view "{view.name}" {kind}', detail=plain_text(str(error)), spot=_spot(view, error))
 
