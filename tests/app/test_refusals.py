@@ -21,6 +21,8 @@ QUERIES = {
     "several-rows-in-an-expression": "SELECT id, (SELECT city FROM customers c WHERE c.id < o.id) FROM orders o",
     "sample": "SELECT id FROM orders TABLESAMPLE (10 PERCENT) REPEATABLE (1)",
     "recursion": "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 9) SELECT i FROM n",
+    "recursion-over-a-table": """WITH RECURSIVE up AS (SELECT id FROM customers UNION ALL
+    SELECT o.id FROM up JOIN orders o ON o.customer = up.id) SELECT id FROM up""",
     "unknown-column": "SELECT costumer FROM orders",
     "unknown-relation": "SELECT id FROM nowhere",
     "syntax": "SELECT id FRO orders",

@@ -134,7 +134,7 @@ class _Drawing:
             case "bag":
                 return "the whole row"
             case "join":
-                return self._texts(self._into[operator.id][0].key)
+                return self._texts(self._into[operator.id][0].key) or "nothing: all rows"
             case "unique":
                 return _names(operator.key) or "nothing: one row"
             case "window":
@@ -239,7 +239,7 @@ class _Drawing:
             case "source" | "evaluated":
                 return f"every row of {source.title}"
             case "static":
-                return f"the {source.title} rows, read once"
+                return f"the rows of {source.parts['origin']}, read once"
             case "upsert" | "bag":
                 return f"the rows of {source.title}"
             case "aggregate":
@@ -249,8 +249,10 @@ class _Drawing:
 
     def _name(self, operator: Operator) -> str:
         if operator.kind == "evaluated":
-            return f"{operator.title} with {self._calls(operator)}"
-        return operator.title if operator.kind in ("source", "static") else f"#{operator.id}"
+            return f"{self._name(operator.parts['root'])} with {self._calls(operator)}"
+        if operator.kind == "static":
+            return f"{operator.parts['origin']} (read once)"
+        return operator.title if operator.kind == "source" else f"#{operator.id}"
 
     def _calls(self, operator: Operator) -> str:
         return " and ".join(dict.fromkeys(self._text(each) for each in operator.parts["calls"]))
