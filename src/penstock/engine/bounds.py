@@ -7,7 +7,8 @@ called bounded is; one that is called unbounded may be smaller because of what t
 - An aggregate has a row for each group. There are no more groups than there are values of what they are grouped by:
   columns of tables, also after a join with a stream, have as many as the tables have rows; columns of streams have no
   bound, but for BOOLEAN ones. Functions that keep the values of a group keep as many as there are; lists keep all.
-- The first rows are a fixed number for each key where rows only come, and all rows where they leave too.
+- The first rows are a fixed number for each key where rows only come, and all rows where they leave too. By rank they
+  may be any number, since any number of rows may tie.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -56,7 +57,7 @@ class Bounds:
         match operator.kind:
             case "join" | "window":
                 return self._inputs(operator)
-            case "top" if not operator.parts["growing"]:
+            case "top" if not operator.parts["growing"] or operator.parts["node"].counted != "rows":
                 return self._inputs(operator)
             case "aggregate":
                 return self.of_rows(operator) | self._kept_values(operator)
@@ -83,7 +84,7 @@ class Bounds:
                 return self._inputs(operator, ports=(0,))
             case "aggregate":
                 return _least(self._keys(operator), self._inputs(operator) if operator.key else FIXED)
-            case "top" if operator.parts["limit"] != ENDLESS:
+            case "top" if operator.parts["limit"] != ENDLESS and operator.parts["node"].counted == "rows":
                 keys = FIXED if operator.parts["spread"] else self._keys(operator)
                 return _least(keys, self._inputs(operator))
             case "unique" if not operator.key:

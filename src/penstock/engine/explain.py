@@ -194,9 +194,12 @@ class _Drawing:
         return f"window: {functions}"
 
     def _first(self, operator: Operator) -> str:
-        parts = operator.parts
-        orders = ", ".join(self._text(each) for each in parts["node"].orders)
+        parts, node = operator.parts, operator.parts["node"]
+        orders = ", ".join(self._text(each) for each in node.orders)
         by = f" of each {self._texts(operator.key)}" if operator.key else " of each part" if parts["spread"] else ""
+        if node.counted != "rows":
+            rank = "rank" if node.counted == "ranks" else "dense rank"
+            return f"rows of {rank} {parts['limit']} or less{by} by {orders}"
         rows = "all rows" if parts["limit"] == ENDLESS else f"{parts['limit']} rows"
         after = f" after the first {parts['offset']}" if parts["offset"] else ""
         return f"first {rows}{after}{by}" + (f" by {orders}" if orders else "")
@@ -220,6 +223,8 @@ class _Drawing:
                 return "one row"
             case "unique":
                 return f"the rows of {operator.title}"
+            case "top" if operator.parts["growing"] and operator.parts["node"].counted != "rows":
+                return "those rows for each key"
             case "top" if operator.parts["growing"]:
                 return f"{operator.parts['limit'] + operator.parts['offset']} rows for each key"
             case "window" | "top":

@@ -124,8 +124,14 @@ object Door {
   def number(e: Expression): Int = e.eval().asInstanceOf[Int]
   def joinPlan(join: LogicalJoin): JoinPlan = new JoinPlan(join)
   def windowPlan(window: LogicalWindow): WindowPlan = new WindowPlan(window, SQLConf.get.sessionLocalTimeZone)
-  def topPlan(partition: JavaList[Expression], orders: JavaList[SortOrder], columns: JavaList[Attribute], limit: Int, offset: Int): TopPlan =
-    new TopPlan(seq(partition), seq(orders), seq(columns), limit, offset)
+  def topPlan(partition: JavaList[Expression], orders: JavaList[SortOrder], columns: JavaList[Attribute], limit: Int, offset: Int, counted: String): TopPlan = {
+    val by = counted match {
+      case "rows" => Counted.Rows
+      case "ranks" => Counted.Ranks
+      case "groups" => Counted.Groups
+    }
+    new TopPlan(seq(partition), seq(orders), seq(columns), limit, offset, by)
+  }
   def aggregatePlan(node: LogicalAggregate, growing: Boolean): AggregatePlan = new AggregatePlan(node, growing)
 
   // Putting operators together
