@@ -49,6 +49,7 @@ HINTS = {name: IN_ROWS for name in NAMED if "InPandas" in name or "InArrow" in n
     "AsOfJoin": "Join on the condition, and of each row's partners keep the nearest: max_by(price, prices.at).",
     "UnionLoop": "Write its steps out, each a query that reads the one before, as many as your data can need.",
 }
+COUNTED = {"RowNumber": "rows", "Rank": "ranks", "DenseRank": "groups"}
 ENDLESS = 2**31 - 1
 """A limit where there is none: Spark's own are no larger."""
 
@@ -153,12 +154,11 @@ class Reader:
         return Window(self._door.windowPlan(plan), self._columns(plan), plan, self.node(plan.child()))
 
     def _group_limit(self, plan: Handle) -> Node:
-        """Only the first rows of a group are asked for; where rows of equal rank count as one, the window decides."""
-        if self._door.kind(plan.rankLikeFunction()) != "RowNumber":
-            return self.node(plan.child())
+        """Only the first rows of a group are asked for."""
+        counted = COUNTED[self._door.kind(plan.rankLikeFunction())]
         partition, orders = self._list(plan.partitionSpec()), self._list(plan.orderSpec())
         columns, limit = self._columns(plan), plan.limit()
-        return Top(tuple(partition), tuple(orders), limit, 0, columns, plan, self.node(plan.child()))
+        return Top(tuple(partition), tuple(orders), limit, 0, columns, plan, self.node(plan.child()), counted)
 
     def _limit(self, plan: Handle) -> Top:
         """LIMIT and OFFSET, one above the other, over an order."""

@@ -125,7 +125,9 @@ def topped(graph: Graph, node: Top, flow: Flow) -> Flow:
 def _first(graph: Graph, node: Top, flow: Flow, *, limit: int, offset: int, parts: int) -> Flow:
     handles = graph.handles
     columns = [column.handle for column in node.columns]
-    plan = graph.door.topPlan(handles(node.partition), handles(node.orders), handles(columns), limit, offset)
+    plan = graph.door.topPlan(
+        handles(node.partition), handles(node.orders), handles(columns), limit, offset, node.counted
+    )
     operator = graph.operator("top", plan=plan, node=node, growing=flow.growing, limit=limit, offset=offset)
     for branch in flow.branches:
         values = graph.values(branch)
