@@ -131,11 +131,12 @@ class OnEngine:
         return Seen(schema, +held, net, unordered, self._late(name, start, end))
 
     def _late(self, view: str, start: int, end: int) -> list[Late]:
-        topic = self._bench.lineage.topic(late_rows(view))
         if view not in self._bench.plan.late:
             return late_of(self._bench.pipeline, [])
-        found = self._bench.log.read(topic, start=Place(start), end=Place(end))
-        return late_of(self._bench.pipeline, ((each.value["relation"], each.value["row"]) for each in found))
+        topic = self._bench.lineage.topic(late_rows(view))
+        batches = self._bench.log.batches(topic, start=Place(start), end=Place(end))
+        rows = (row for batch in batches for row in batch.to_pylist())
+        return late_of(self._bench.pipeline, ((row["relation"], row["row"]) for row in rows))
 
     def close(self) -> None:
         self._bench.close()
