@@ -36,6 +36,25 @@ def test_what_one_view_needs(shop: Explained) -> None:
     assert_golden("engine/explain-one-view", plan_text(shop, "returned"))
 
 
+def test_windows_in_time(spark: SparkSession) -> None:
+    text = """
+        CREATE STREAM orders (id BIGINT, customer BIGINT, amount BIGINT, at TIMESTAMP)
+          WITH (event_time = 'at', watermark = '10 seconds');
+        CREATE TABLE customers (id BIGINT PRIMARY KEY, city STRING);
+        CREATE VIEW hourly WITH (emit = 'final') AS
+          SELECT window.start AS hour, sum(amount) AS spend FROM orders WHERE amount > 0 GROUP BY window(at, '1 hour');
+        CREATE VIEW corrected WITH (late = 'correct', allowed_lateness = '2 hours') AS
+          SELECT window.start AS hour, sum(amount) AS spend FROM orders GROUP BY window(at, '1 hour');
+        CREATE VIEW by_city WITH (late = 'drop') AS
+          SELECT city, window.end, count(*) AS orders FROM orders JOIN customers ON customer = customers.id
+          GROUP BY city, window(at, '1 hour');
+    """
+    pipeline = pipeline_of(text, name="shop")
+    plan = compiled(spark, pipeline)
+    found = explained(pipeline, plan, Query(spark, plan.graph, Tuning()).layout)
+    assert_golden("engine/explain-windows", plan_text(found))
+
+
 @pytest.mark.parametrize(
     ("text", "parts"),
     [

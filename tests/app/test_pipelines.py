@@ -121,3 +121,28 @@ def test_a_run_that_is_interrupted_leaves_promptly_and_nothing_behind(shop: Shop
     assert (run.returncode, "Traceback" in said) == (130, False), said
     assert time.monotonic() - asked < 20
     assert children(shop.marker) == []
+
+
+@pytest.mark.timeout(600)
+def test_windows_are_closed_by_hand(shop: Shop) -> None:
+    """What is appended after that is late."""
+    pipeline = shop.folder / "timed"
+    pipeline.mkdir()
+    pipeline.joinpath("pipeline.sql").write_text(
+        "CREATE STREAM visits (page STRING, at TIMESTAMP) WITH (event_time = 'at', watermark = '1 hour');\n"
+        "CREATE VIEW daily WITH (emit = 'final') AS\n"
+        "  SELECT window.start AS day, count(*) AS visits FROM visits GROUP BY window(at, '1 day');\n"
+    )
+    log = ["--log", "timed/.penstock/log"]
+    shop.run("log", "create", "visits", "--schema", "page STRING, at TIMESTAMP", "--event-time", "at", *log)
+    visit = {"page": "a", "at": "2024-01-01T12:00:00Z"}
+    shop.run("log", "append", "visits", *log, given=json.dumps(visit))
+    shop.run("run", "timed", "--once", "--close")
+    assert shop.run("view", "daily", "--pipeline", "timed", "--format", "csv").splitlines()[1:] == [
+        "2024-01-01T00:00:00.000000Z,1"
+    ]
+    shop.run("log", "append", "visits", *log, given=json.dumps(visit))
+    shop.run("run", "timed", "--once")
+    late = shop.run("log", "read", "timed.1.daily-late", *log)
+    assert json.loads(late)["row"] == '{"page":"a","at":"2024-01-01T12:00:00.000000Z"}'
+    assert shop.run("verify", "--pipeline", "timed").startswith("daily: equal, 1 row")

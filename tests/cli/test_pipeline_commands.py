@@ -223,6 +223,9 @@ def test_progress_is_one_line() -> None:
     assert progress_text(Progress(8, 1, 1, 1, 0.5, 0, letters=2)) == (
         "batch 8: 1 record in 1 frame, 2/s; changes: none; dead letters: 2; lag: 0 frames"
     )
+    assert progress_text(Progress(9, 1, 1, 1, 0.5, 0, late={"b": 2, "a": 1000})) == (
+        "batch 9: 1 record in 1 frame, 2/s; changes: none; late: a 1,000, b 2; lag: 0 frames"
+    )
     assert progress_text(Progress(0, 1, 0, 0, 0.1, 0)) == (
         "batch 0: 0 records in 0 frames; changes: none; lag: 0 frames"
     )

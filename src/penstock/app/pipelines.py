@@ -26,6 +26,7 @@ from penstock.engine.query import Query, Tuning
 from penstock.engine.run import Run, prepared, raised_epoch, settings_of
 from penstock.engine.session import session
 from penstock.engine.stages import OnStage, nobody
+from penstock.engine.timing import end_time
 from penstock.engine.topics import ensure_sources
 from penstock.errors import PenstockError
 from penstock.log import Log
@@ -141,12 +142,18 @@ def run_pipeline(
     path: Path,
     *,
     once: bool = False,
+    close: bool = False,
     setting: Setting = HERE,
     watch: Watch = NOBODY,
     stop: Callable[[], bool] = lambda: False,
 ) -> None:
-    """Runs until everything that is in the log now has been read (`once`), or until `stop` says so."""
-    with working(opened(path, setting), watch) as at:
+    """Runs until everything that is in the log now has been read (`once`), or until `stop` says so. With `close`, what
+    is in the log now is all that there will be: every window closes.
+    """
+    loaded = opened(path, setting)
+    with working(loaded, watch) as at:
+        if close:
+            end_time(at.log, loaded.pipeline)
 
         def told_and_stopped() -> bool:
             at.meter.tell()

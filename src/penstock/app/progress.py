@@ -22,7 +22,7 @@ MOST_LAG = 10_000
 @dataclass(frozen=True)
 class Progress:
     """What was done since the last one: up to which batch, what was read, in how many seconds of work, what changed,
-    how many records became dead letters, and how many frames are left to read.
+    how many records became dead letters, how many rows came too late for each view, and how many frames are left.
     """
 
     batch: int
@@ -33,6 +33,7 @@ class Progress:
     lag: int
     changes: Mapping[str, int] = field(default_factory=dict)
     letters: int = 0
+    late: Mapping[str, int] = field(default_factory=dict)
 
 
 class Meter:
@@ -57,15 +58,16 @@ class Meter:
         self._on_progress(self._gathered(waiting))
 
     def _gathered(self, done: list[Committed]) -> Progress:
-        changes: Counter[str] = Counter()
+        changes, late = Counter[str](), Counter[str]()
         for each in done:
             changes.update(each.changes)
+            late.update(each.late)
         start, end = done[0].start, done[-1].end
         frames, records = self._read(start, end)
         lag = sum(1 for _ in islice(self._counts(end), MOST_LAG))
         seconds = sum(each.took.total_seconds() for each in done)
         letters = sum(each.letters for each in done)
-        return Progress(done[-1].batch, len(done), frames, records, seconds, lag, dict(changes), letters)
+        return Progress(done[-1].batch, len(done), frames, records, seconds, lag, dict(changes), letters, dict(+late))
 
     def _read(self, start: int, end: int) -> tuple[int, int]:
         counts = [count for _, count in takewhile(lambda each: each[0] < end, self._counts(start))]

@@ -59,6 +59,9 @@ def run(
     pipeline: PipelinePath = Path(),
     *,
     once: Annotated[bool, typer.Option("--once", help="Read what is in the log now, then end.")] = False,
+    close: Annotated[
+        bool, typer.Option("--close", help="With --once: close all windows; what comes later is late.")
+    ] = False,
     log: LogOption = None,
     master: Master = "local[*]",
     conf: Conf = None,
@@ -71,11 +74,13 @@ def run(
     """
     from penstock.app import pipelines  # noqa: PLC0415 (PySpark takes long to import)
 
+    if close and not once:
+        raise typer.BadParameter("goes with --once: a run that goes on has nothing to close", param_hint="--close")
     check_there(pipeline)
     with interruptible(), busy(STARTING) as started, _told(started) as teller:
         watch = pipelines.Watch(on_ready=teller.ready, on_progress=teller.progress, on_trouble=teller.trouble)
         setting = pipelines.Setting(master, settings(conf), log)
-        pipelines.run_pipeline(pipeline, once=once, setting=setting, watch=watch)
+        pipelines.run_pipeline(pipeline, once=once, close=close, setting=setting, watch=watch)
         if once:
             teller.over()
 
@@ -143,7 +148,8 @@ def progress_text(done: "Progress") -> str:
     read = f"{_count(done.records, 'record')} in {_count(done.frames, 'frame')}{rate}"
     changed = ", ".join(f"{view} {count:,}" for view, count in sorted(done.changes.items()))
     letters = f"; dead letters: {done.letters:,}" if done.letters else ""
-    return f"batch {done.batch}: {read}; changes: {changed or 'none'}{letters}; lag: {_count(done.lag, 'frame')}"
+    late = "; late: " + ", ".join(f"{view} {count:,}" for view, count in sorted(done.late.items())) if done.late else ""
+    return f"batch {done.batch}: {read}; changes: {changed or 'none'}{late}{letters}; lag: {_count(done.lag, 'frame')}"
 
 
 def _count(number: int, what: str) -> str:

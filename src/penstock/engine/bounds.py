@@ -1,12 +1,14 @@
 """Bounds: what the state of each operator grows with.
 
-A state is bounded by the sizes of tables, or it grows with a stream, without end. What is said is safe: a state that is
-called bounded is; one that is called unbounded may be smaller because of what the data are. Filters do not count.
+A state is bounded by the sizes of tables, or by the windows that are open, or it grows with a stream, without end. What
+is said is safe: a state that is called bounded is; one that is called unbounded may be smaller because of what the data
+are. Filters do not count.
 
 - A table's state is its rows; that of a join or a window function is the rows of its inputs.
 - An aggregate has a row for each group. There are no more groups than there are values of what they are grouped by:
   columns of tables, also after a join with a stream, have as many as the tables have rows; columns of streams have no
   bound, but for BOOLEAN ones. Functions that keep the values of a group keep as many as there are; lists keep all.
+- An aggregate over windows that the watermark of a stream completes keeps those that are open.
 - The first rows are a fixed number for each key where rows only come, and all rows where they leave too.
 """
 
@@ -27,15 +29,20 @@ VALUES = frozenset({"collect_set", "percentile", "percentile_cont", "percentile_
 
 @dataclass(frozen=True)
 class Bound:
-    """The tables whose size bounds it, and the streams that it grows with: with none of them it is bounded."""
+    """The tables whose size bounds it, and the streams that it grows with: with none of them it is bounded. With
+    `windows` it is freed when the watermark of that stream passes their end.
+    """
 
     tables: frozenset[str] = frozenset()
     streams: frozenset[str] = frozenset()
+    windows: str = ""
 
     def __or__(self, other: "Bound") -> "Bound":
         return Bound(self.tables | other.tables, self.streams | other.streams)
 
     def __str__(self) -> str:
+        if self.windows:
+            return f"bounded by the open windows: freed when the watermark of {self.windows} passes their end"
         if self.streams:
             return f"unbounded: it grows with {' and '.join(sorted(self.streams))}"
         return f"bounded by the size of {' and '.join(sorted(self.tables))}" if self.tables else "bounded: a fixed size"
@@ -58,6 +65,8 @@ class Bounds:
                 return self._inputs(operator)
             case "top" if not operator.parts["growing"]:
                 return self._inputs(operator)
+            case "aggregate" if operator.parts["closing"]:
+                return Bound(windows=operator.parts["closing"].stream)
             case "aggregate":
                 return self.of_rows(operator) | self._kept_values(operator)
             case _:

@@ -13,12 +13,14 @@ from penstock.engine.compile import Compiled
 from penstock.engine.graph import Edge, Graph, Operator
 from penstock.engine.levels import Layout
 from penstock.engine.nodes import Handle
-from penstock.model import Pipeline
+from penstock.engine.sinks import late_rows
+from penstock.model import Pipeline, View, duration_text
 
 QUALIFIER = re.compile(r"`?[A-Za-z_]\w*`?\.(?=[`A-Za-z_])")
 PLAIN_NAME = re.compile(r"`([A-Za-z_]\w*|\w+\([^`]*\))`")
 JOINS = {kind: f"{kind} join" for kind in ("left", "right", "full", "semi", "anti")} | {"exists": "existence join"}
 RESULT = re.compile(r"_function_\d+_\d+")
+STAMP = "_watermark"
 KEEPS_VALUES = re.compile(r"\b(min|max|collect_list|collect_set|bool_and|bool_or|every|some|any)\(")
 
 
@@ -53,13 +55,17 @@ class Link:
 
 @dataclass(frozen=True)
 class Answer:
-    """A view: its columns, its key, how it is kept, where its rows come from."""
+    """A view: its columns, its key, how it is kept, where its rows come from, when they are shown, and what becomes of
+    those that come too late.
+    """
 
     name: str
     columns: tuple[str, ...]
     key: tuple[str, ...]
     kept: str
     inputs: tuple[Input, ...]
+    shown: str
+    late: str
 
 
 @dataclass(frozen=True)
@@ -86,10 +92,23 @@ def explained(pipeline: Pipeline, plan: Compiled, layout: Layout) -> Explained:
             plan.key_of(view.name),
             view.options.store,
             drawing.inputs_of(plan.graph.views[view.name][0]),
+            "when its windows are complete" if view.options.emit == "final" else "",
+            _late(view, plan),
         )
         for view in pipeline.views
     ]
     return Explained(pipeline.name, tuple(links), tuple(answers))
+
+
+def _late(view: View, plan: Compiled) -> str:
+    match view.options.late:
+        case "correct":
+            allowed = duration_text(view.options.allowed_lateness)
+            return f"rows correct windows for {allowed} after their end; then they go to {late_rows(view.name)}"
+        case "keep" if view.name in plan.late:
+            return f"rows go to {late_rows(view.name)}"
+        case _:
+            return ""
 
 
 class _Drawing:
@@ -257,6 +276,7 @@ class _Drawing:
 
     def _filters(self, filters: Sequence[Handle]) -> str:
         found = [part for each in filters for part in conjuncts(self._text(each))]
+        found = ["in time" if STAMP in part else part for part in found]
         return " and ".join(dict.fromkeys(found))
 
     def _texts(self, expressions: Sequence[Handle]) -> str:
@@ -344,6 +364,10 @@ def _answer_lines(answer: Answer) -> Iterator[str]:
     yield f"view {answer.name} ({', '.join(answer.columns)}), {key}"
     yield f"       from    {_sources(answer.inputs)}"
     yield f"       keeps   {kept}"
+    if answer.shown:
+        yield f"       shown   {answer.shown}"
+    if answer.late:
+        yield f"       late    {answer.late}"
 
 
 def _sources(inputs: Sequence[Input]) -> str:

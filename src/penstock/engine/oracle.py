@@ -56,7 +56,7 @@ class Oracle:
                 stamps["watermark"] = relation.watermark
             records = read_topic(self._spark, log, relation.topic, **stamps)
             self._complete[relation.name] = watermark_at(self._spark, log, relation.topic, until, **stamps)
-            self._show(relation.name, folded(relation, records))
+            self._show(relation, folded(relation, records))
         for view in pipeline.views:
             self._define(view.name.lower())
 
@@ -67,8 +67,8 @@ class Oracle:
             made.conf.set(name, str(spark.conf.get(name)))
         return made
 
-    def _show(self, name: str, content: DataFrame) -> None:
-        content.createOrReplaceTempView(name)
+    def _show(self, relation: Stream | Table, content: DataFrame) -> None:
+        content.createOrReplaceTempView(relation.name)
 
     def _define(self, name: str) -> None:
         """Makes the view known under its name; views that it reads first."""

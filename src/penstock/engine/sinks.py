@@ -6,7 +6,7 @@ same either way, and the same whenever the batch is run.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from py4j.protocol import Py4JJavaError
@@ -33,14 +33,14 @@ def late_rows(view: str) -> str:
 @dataclass(frozen=True)
 class Collected:
     """What a batch changed: how many rows each view got, how many dead letters there are, and by topic the files that
-    hold them, in order; `staged` ones lie in the log.
+    hold them, in order; `staged` ones lie in the log. `late`: how many rows each view left out.
     """
 
     changes: Mapping[str, int]
     letters: int
-    late: Mapping[str, int]
     files: Mapping[str, tuple[Path, ...]]
     staged: bool
+    late: Mapping[str, int] = field(default_factory=dict)
 
 
 class Sinks:
@@ -90,7 +90,7 @@ class Sinks:
         counts = dict(made.counts())
         late = {view: counts.pop(late_rows(view), 0) for view in self._plan.late}
         files = {self._lineage.topic(name): tuple(map(Path, paths)) for name, paths in made.files().items()}
-        return Collected(counts, counts.pop(DEAD_LETTERS, 0), late, files, made.staged())
+        return Collected(counts, counts.pop(DEAD_LETTERS, 0), files, made.staged(), late)
 
     def _doubled(self, error: Py4JJavaError) -> EngineError | None:
         """Two rows where one can be, as the user's error; nothing if it is something else."""

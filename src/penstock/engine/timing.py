@@ -7,14 +7,16 @@ window that nothing but the stream feeds is told how far the stream's watermark 
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 from pyspark.sql import DataFrame, SparkSession
 
 from penstock.engine.nodes import Handle
 from penstock.errors import EngineError
-from penstock.model import Stream, Table, View
+from penstock.log import Log
+from penstock.model import Pipeline, Stream, Table, View
 
+END = datetime(9999, 12, 31, tzinfo=UTC)
 LATE = "late"
 """The kind of the sinks that late rows go to."""
 
@@ -33,6 +35,13 @@ class Waiting:
 
 def waiting(view: View) -> Waiting:
     return Waiting(view.options.emit == "final", view.options.allowed_lateness)
+
+
+def end_time(log: Log, pipeline: Pipeline) -> None:
+    """Says in the log that for this pipeline no more events come: what is appended later is late."""
+    for relation in pipeline.relations:
+        if isinstance(relation, Stream) and relation.event_time:
+            log.punctuate(relation.topic, END, scope=pipeline.name)
 
 
 class Times:

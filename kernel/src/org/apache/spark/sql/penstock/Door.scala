@@ -30,6 +30,7 @@ object Door {
   /** The name under which a leaf was declared, or null if it is not one of ours. */
   def relation(leaf: LogicalPlan): String = leaf match {
     case scan: DataSourceV2ScanRelation => scan.relation.options.get("relation")
+    case relation: DataSourceV2Relation => relation.options.get("relation")
     case _ => null
   }
   def schema(node: LogicalPlan): StructType = StructType(node.output.map(a => StructField(a.name, a.dataType, a.nullable)))

@@ -1,6 +1,6 @@
 package org.apache.spark.sql.penstock
 
-import org.apache.spark.sql.catalyst.analysis.{EliminateSubqueryAliases, EliminateView}
+import org.apache.spark.sql.catalyst.analysis.EliminateSubqueryAliases
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.optimizer.InlineCTE
 import org.apache.spark.sql.catalyst.plans.logical._
@@ -19,17 +19,42 @@ import org.apache.spark.sql.types.LongType
 final class Lateness(streams: Map[String, String], allowed: Long) {
 
   /** The query without rows that are late; with `complete`, by stream, without windows that are still open at that time. */
-  def left(query: LogicalPlan, complete: Map[String, Long]): LogicalPlan = Lateness.plain(query).transformUpWithSubqueries {
-    case aggregate: Aggregate => grouped(aggregate) match {
-      case Some(found) =>
-        val closed = complete.get(found.stream).map(time => LessThanOrEqual(found.end, Literal(time)))
-        aggregate.copy(child = Filter((Not(found.late(allowed)) +: closed.toSeq).reduce(And(_, _)), found.child))
-      case None => aggregate
+  def left(query: LogicalPlan, complete: Map[String, Long]): LogicalPlan = within(plain(query)) { aggregate =>
+    val timely = grouped(aggregate).fold(aggregate)(found => aggregate.copy(child = Filter(Not(found.late(allowed)), found.child)))
+    val clock = if (complete.isEmpty) None else new Clocks(streams).of(timely).filter(_._1.complete)
+    clock.fold(timely) { case (clock, at) =>
+      val end = Windows.micros(GetStructField(timely.groupingExpressions(at), 1))
+      timely.copy(child = Filter(LessThanOrEqual(end, Literal(complete(clock.stream))), timely.child))
     }
   }
 
   /** What is left out: for each window that is grouped by, the rows of the stream that are late, once for each window that they miss. */
-  def late(query: LogicalPlan): Seq[LogicalPlan] = Lateness.plain(query).collectWithSubqueries { case a: Aggregate => a }.flatMap(missed)
+  def late(query: LogicalPlan): Seq[LogicalPlan] = {
+    val found = Seq.newBuilder[LogicalPlan]
+    within(plain(query)) { aggregate =>
+      found ++= missed(aggregate)
+      aggregate
+    }
+    found.result()
+  }
+
+  /** The query without what is only a name: common tables, aliases, streams. */
+  private def plain(query: LogicalPlan): LogicalPlan = EliminateSubqueryAliases(InlineCTE(alwaysInline = true)(query)).transformUpWithSubqueries {
+    case view: View if streams.contains(view.desc.identifier.table) => view.child
+  }
+
+  /** Changes the query's own aggregates, the lower ones first; what another view has it takes as it is. */
+  private def within(plan: LogicalPlan)(change: Aggregate => Aggregate): LogicalPlan = plan match {
+    case view: View => view
+    case _ =>
+      val below = plan.mapChildren(within(_)(change)).transformExpressionsUp {
+        case query: PlanExpression[LogicalPlan @unchecked] => query.withNewPlan(within(query.plan)(change))
+      }
+      below match {
+        case aggregate: Aggregate => change(aggregate)
+        case other => other
+      }
+  }
 
   /** A window that is grouped by, over rows with their stamps. */
   private case class Grouped(stream: String, window: Attribute, stamp: Attribute, child: LogicalPlan) {
@@ -133,8 +158,8 @@ final class Lateness(streams: Map[String, String], allowed: Long) {
     case expand: Expand =>
       val windows = expand.projections.map(_(expand.output.indexWhere(_.exprId == window.exprId)))
       windows.flatMap(Windows.source(_)).headOption.flatMap(beside(expand.child, _)).map { case (base, time) => (base, time, windows) }
-    case _ if plan.children.nonEmpty => plan.children.find(_.outputSet.contains(window)).flatMap(made(_, window))
-    case _ => None
+    case _: Aggregate => None
+    case _ => plan.children.find(_.outputSet.contains(window)).flatMap(made(_, window))
   }
 
   /** The side of the joins that the column comes from. Windows are made of it under the name that it has above them. */
@@ -148,9 +173,6 @@ final class Lateness(streams: Map[String, String], allowed: Long) {
 }
 
 object Lateness {
-  /** The query without what is only a name: common tables, views, aliases. */
-  private def plain(query: LogicalPlan): LogicalPlan = EliminateSubqueryAliases(EliminateView(InlineCTE(alwaysInline = true)(query)))
-
   /** Whether the watermark had passed a window's end, and what is allowed beyond it, when the row came. */
   private def passed(end: Expression, stamp: Attribute, allowed: Long): Expression = {
     val last = if (allowed == 0) end else Add(end, Literal(allowed))

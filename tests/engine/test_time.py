@@ -1,0 +1,181 @@
+"""Windows in time: at every batch each view equals Spark batch over the rows that were not late; the late rows are in
+topics of their own, and which they are depends on the log alone.
+"""
+
+from collections import Counter
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from random import Random
+from typing import Any
+
+import pytest
+
+from penstock.engine.sinks import late_rows
+from penstock.engine.source import read_topic
+from tests.effort import SOAK
+from tests.engine.conftest import Bench
+
+START = datetime(2024, 1, 1, tzinfo=UTC)
+DELAY = timedelta(seconds=5)
+DECLARED = """
+    CREATE STREAM s (k INT, v BIGINT, at TIMESTAMP) WITH (event_time = 'at', watermark = '5 seconds');
+    CREATE TABLE t (id INT PRIMARY KEY, name STRING);
+"""
+SUMS = "SELECT k, window.start, sum(v) AS n, count(*) AS rows FROM s GROUP BY k, window(at, '10 seconds')"
+HOPS = "SELECT window, max(v) AS most FROM s WHERE v > 1 GROUP BY window(at, '20 seconds', '10 seconds', '3 seconds')"
+VIEWS = {
+    "filling": ("", SUMS),
+    "done": ("emit = 'final'", SUMS),
+    "corrected": ("late = 'correct', allowed_lateness = '12 seconds'", SUMS),
+    "done_corrected": ("emit = 'final', late = 'correct', allowed_lateness = '12 seconds'", SUMS),
+    "hopping": ("late = 'drop'", HOPS),
+    "hopping_done": ("emit = 'final'", HOPS),
+    "named": (
+        "",
+        """SELECT name, window.end, collect_list(v) AS vs FROM s JOIN t ON k = id
+           GROUP BY name, window(at, '10 seconds')""",
+    ),
+    "named_hopping": (
+        "",
+        """SELECT name, window.end, sum(v) AS n FROM s LEFT JOIN t ON k = id
+           GROUP BY name, window(at, '20 seconds', '10 seconds')""",
+    ),
+    "best": (
+        "emit = 'final'",
+        """SELECT k, n, window, row_number() OVER (PARTITION BY window ORDER BY n DESC, k) AS place
+           FROM (SELECT k, window, sum(v) AS n FROM s GROUP BY k, window(at, '10 seconds'))""",
+    ),
+    "most": (
+        "emit = 'final'",
+        """SELECT window, max(n) AS most
+           FROM (SELECT k, window, sum(v) AS n FROM s GROUP BY k, window(at, '10 seconds')) GROUP BY window""",
+    ),
+    "minutes": (
+        "emit = 'final'",
+        """SELECT window(window, '1 minute').start, sum(n) AS n
+           FROM (SELECT window, count(*) AS n FROM s GROUP BY window(at, '10 seconds'))
+           GROUP BY window(window, '1 minute')""",
+    ),
+    "twice": (
+        "emit = 'final'",
+        """SELECT window.start, count(*) AS n FROM (SELECT at FROM s WHERE k = 1 UNION ALL SELECT at FROM s WHERE v > 3)
+           GROUP BY window(at, '10 seconds')""",
+    ),
+    "both": (
+        "emit = 'final'",
+        """SELECT a.window, a.n, b.most FROM (SELECT window, count(*) AS n FROM s GROUP BY window(at, '10 seconds')) a
+           LEFT JOIN (SELECT window, max(v) AS most FROM s WHERE k = 2 GROUP BY window(at, '10 seconds')) b
+           ON a.window = b.window""",
+    ),
+    "over": ("", "SELECT k, sum(n) AS n FROM done GROUP BY k"),
+}
+"""Each with its options and its query."""
+
+
+class Events:
+    """Frames of a stream whose times go on, some of them late, and of the table beside it."""
+
+    def __init__(self, random: Random) -> None:
+        self._random = random
+        self._now = START
+
+    def frame(self) -> dict[str, list[Any]]:
+        self._now += timedelta(seconds=self._random.choice([0, 1, 4, 12]))
+        found: dict[str, list[Any]] = {"s": [self._event() for _ in range(self._random.randint(1, 6))]}
+        if self._random.random() < 0.3:
+            found["t"] = [{"id": self._random.randint(1, 3), "name": self._random.choice(["a", "b", None])}]
+        return {topic: rows for topic, rows in found.items() if rows}
+
+    def _event(self) -> dict[str, Any]:
+        late = timedelta(milliseconds=self._random.choice([0, 500, 2_000, 6_000, 15_000, 40_000]))
+        at = None if self._random.random() < 0.05 else self._now - late
+        return {"k": self._random.choice([1, 2, 3, None]), "v": self._random.randint(0, 5), "at": at}
+
+    def punctuation(self) -> datetime:
+        return self._now + timedelta(seconds=self._random.randint(-10, 10))
+
+
+@pytest.mark.spark
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("seed", range(30 if SOAK else 2))
+def test_windows_equal_batch_over_what_was_not_late(bench: Callable[..., Bench], seed: int) -> None:
+    random = Random(seed)
+    sql = DECLARED + "".join(
+        f"CREATE VIEW {name} {f'WITH ({options})' if options else ''} AS {query};\n"
+        for name, (options, query) in VIEWS.items()
+    )
+    events, shop = Events(random), bench(sql, max_records_per_batch=random.choice([1, 6]))
+    for chapter in range(3):
+        if chapter:
+            shop.start(max_records_per_batch=random.choice([1, 10, 100]))
+        for _ in range(4):
+            shop.append(events.frame())
+            if random.random() < 0.3:
+                shop.log.punctuate("s", events.punctuation(), scope=random.choice(["", "test", "another"]))
+        shop.drain()
+        shop.check()
+    check_late(shop)
+    check_final(shop)
+
+
+def check_late(shop: Bench) -> None:
+    records = read_topic(shop.spark, shop.log.folder, "s", watermark=DELAY, scope="test")
+    rows = records.select("_offset", "_watermark", "at", "v").collect()
+    for view, size, step, shift, allowed in [
+        *((name, 10, 10, 0, 0) for name in ("filling", "done", "named", "best", "most", "minutes", "over")),
+        *((name, 10, 10, 0, 12) for name in ("corrected", "done_corrected")),
+        ("named_hopping", 20, 10, 0, 0),
+    ]:
+        missed = Counter(
+            (row["_offset"], end)
+            for row in rows
+            if row["at"] is not None and row["_watermark"] is not None
+            for end in ends(row["at"].replace(tzinfo=UTC), size, step, shift)
+            if end + timedelta(seconds=allowed) <= row["_watermark"].replace(tzinfo=UTC)
+        )
+        if view == "over":
+            assert view not in shop.ready.compiled.late
+            continue
+        topic = shop.ready.lineage.topic(late_rows(view))
+        values: list[Any] = [entry.value for entry in shop.log.read(topic)]
+        assert Counter((value["offset"], value["window_end"]) for value in values) == missed, view
+    assert "hopping" not in shop.ready.compiled.late
+
+
+def ends(at: datetime, size: int, step: int, shift: int) -> list[datetime]:
+    """When the windows end that the time is in."""
+    since = (at - START).total_seconds() - shift
+    first = START + timedelta(seconds=since // step * step + shift + step)
+    return [first + timedelta(seconds=step * i) for i in range(size // step)]
+
+
+def check_final(shop: Bench) -> None:
+    """What is final comes once, and stays."""
+    for view, (options, _) in VIEWS.items():
+        if options == "emit = 'final'":
+            for entry in shop.log.read(shop.ready.lineage.topic(view)):
+                assert not entry.deleted and entry.replaces is None, (view, entry)
+
+
+@pytest.mark.spark
+def test_state_goes_when_windows_are_over(bench: Callable[..., Bench]) -> None:
+    """What is left is how far the clocks have come, once for each slot."""
+    sums = "SELECT k, window.start, sum(v) AS n, max(v) AS most FROM s GROUP BY k, window(at, '10 seconds')"
+    shop = bench(f"""{DECLARED}
+        CREATE VIEW filling AS {sums};
+        CREATE VIEW done WITH (emit = 'final') AS {sums};""")
+    times = [START + timedelta(seconds=seconds) for seconds in (1, 12, 3)]
+    shop.append({"s": [{"k": key, "v": key, "at": at} for key in range(2000) for at in times]})
+    shop.drain()
+    assert entries(shop) > 200
+    shop.log.punctuate("s", START + timedelta(seconds=20))
+    shop.drain()
+    shop.check()
+    assert entries(shop) == 2 * 64
+    assert len(shop.content("done")) == len(shop.content("filling")) == 4000
+
+
+def entries(shop: Bench) -> int:
+    """How many entries the state has."""
+    state = shop.spark.read.format("statestore").option("path", str(shop.ready.lineage.checkpoint))
+    return state.option("operatorId", 0).option("stateVarName", "pages").load().count()
