@@ -1,7 +1,7 @@
 """What cases want, as Spark's batch engine says it: `python -m tests.fill FILE...` writes case files anew.
 
-Every view that a step names under `want` or `changes` gets its rows there, whatever stood there before; a view without
-rows (`want: {totals: }`) is enough to ask for them. Comments are kept only above the first case.
+Every view that a step names under `want`, `changes` or `late` gets its rows there, whatever stood there before; a view
+without rows (`want: {totals: }`) is enough to ask for them. Comments are kept only above the first case.
 """
 
 import json
@@ -56,6 +56,8 @@ def fill(ground: Ground, folder: Path, case: Case, value: dict[str, Any]) -> Non
             weights = seen[view].changes
             written["changes"][view] = [[weights[row], *row] for row in _sorted(Counter(dict.fromkeys(weights, 1)))]
             written["changes"][view] = [row for row in written["changes"][view] if row[0]]
+        for view in step.late:
+            written["late"][view] = [list(row) for late in seen[view].late for row in _sorted(late.rows)]
     player.close()
 
 
@@ -87,10 +89,10 @@ def document_text(case: dict[str, Any]) -> str:
 
 def _step_lines(step: dict[str, Any]) -> Iterator[str]:
     mark = "  - "
-    for key in ("restart", "crash", "feed", "want", "changes"):
+    for key in ("restart", "crash", "feed", "watermark", "want", "changes", "late"):
         if key not in step:
             continue
-        if isinstance(step[key], dict):
+        if isinstance(step[key], dict) and key != "watermark":
             yield f"{mark}{key}:"
             for name, rows in step[key].items():
                 yield from _row_lines(f"      {name}: ", rows or [])

@@ -70,10 +70,13 @@ def test_json_lines_hold_one_case_in_each_line(tmp_path: Path) -> None:
     assert [(case.name, case.spot.line) for case in cases] == [("x", 1), ("y", 3)]
 
 
-def test_what_comes_later_is_named(read: Read) -> None:
-    steps = "steps: [{watermark: {s: '2024-01-01'}}]"
+def test_a_step_has_watermarks_and_late_rows(read: Read) -> None:
+    steps = "steps: [{watermark: {s: 2024-01-01}, late: {x: [[1], [1]], y: }}]"
     (case,) = read(f"case: x\npipeline: CREATE STREAM s (v INT);\n{steps}\n")
-    assert case.later == 'step key "watermark" is not supported yet'
+    (step,) = case.steps
+    assert step.watermark == {"s": "2024-01-01"}
+    assert step.late == {"x": ((1,), (1,)), "y": ()}
+    assert step.views == ("x", "y")
 
 
 MALFORMED = {
@@ -89,6 +92,8 @@ MALFORMED = {
     "row-no-list": "case: x\npipeline: y\nsteps:\n  - want: {v: [1]}\n",
     "want-no-map": "case: x\npipeline: y\nsteps:\n  - want: [1]\n",
     "restart-no-truth": "case: x\npipeline: y\nsteps:\n  - restart: maybe\n",
+    "watermark-no-time": "case: x\npipeline: y\nsteps:\n  - watermark: {s: [1]}\n",
+    "late-no-list": "case: x\npipeline: y\nsteps:\n  - late: {v: 1}\n",
     "no-map": "- 1\n- 2\n",
 }
 
@@ -200,8 +205,11 @@ PIPELINE = """\
 pipeline: |
   CREATE STREAM s (k STRING, v INT);
   CREATE TABLE t (id INT PRIMARY KEY, v INT);
+  CREATE STREAM e (k STRING, at TIMESTAMP) WITH (event_time = 'at');
   CREATE VIEW sums AS SELECT k, sum(v) AS v FROM s GROUP BY k;
+  CREATE VIEW hourly AS SELECT window.start, count(*) AS n FROM e GROUP BY window(at, '1 hour', '30 minutes');
 """
+LATE_STEP = "{watermark: {e: 2024-01-01 02:00:00}}, {feed: {e: [[1, a, 2024-01-01 00:10:00]]}"
 WRONG = {
     "an answer that is not so": "steps: [{feed: {s: [[1, a, 1], [1, b, 2]]}, want: {sums: [[a, 1], [b, 3]]}}]",
     "changes that are not so": "steps: [{feed: {s: [[1, a, 1]]}}, {feed: {s: [[1, a, 1]]}, changes: {sums: []}}]",
@@ -212,7 +220,15 @@ WRONG = {
     "a relation that is not there": "steps: [{feed: {u: [[1, a, 1]]}}]",
     "a view that is not there": "steps: [{feed: {s: [[1, a, 1]]}, want: {sum: []}}]",
     "a pipeline that is not refused": "error: nonsense",
-    "a step that comes later": "steps: [{late: {}}]",
+    "a watermark that is no time": "steps: [{watermark: {e: soon}}]",
+    "a watermark of a table": "steps: [{watermark: {t: 2024-01-01}}]",
+    "a watermark of a stream without time": "steps: [{watermark: {s: 2024-01-01}}]",
+    "a watermark of nothing": "steps: [{watermark: {u: 2024-01-01}}]",
+    "late rows that are not so": f"steps: [{LATE_STEP}, late: {{hourly: [[a, 2024-01-01 00:20:00]]}}}}]",
+    "late rows that are forgotten": f"steps: [{LATE_STEP}, late: {{hourly: []}}}}]",
+    "a late row that does not fit": f"steps: [{LATE_STEP}, late: {{hourly: [[a, soon]]}}}}]",
+    "late rows of a view without windows": "steps: [{late: {sums: [[a, 2024-01-01]]}}]",
+    "late rows of a view that is not there": "steps: [{late: {hour: []}}]",
 }
 
 
@@ -231,6 +247,41 @@ def test_batch_tells_what_no_engine_could_hold(outcomes: Callable[..., list[Outc
     name = "an answer that is not so"
     (outcome,) = outcomes(f"case: {name}\n{PIPELINE}{WRONG[name]}\n", batch=True)
     assert "want sums: 1 missing, 1 too many" in outcome.reason
+
+
+TIMED = """\
+case: what comes too late
+pipeline: |
+  CREATE STREAM a (k INT, d DATE, b BINARY, m MAP<STRING, ARRAY<BINARY>>, at TIMESTAMP) WITH (event_time = 'at');
+  CREATE STREAM b (k DECIMAL(5,2), at TIMESTAMP_NTZ) WITH (event_time = 'at', watermark = '1 hour');
+  CREATE VIEW both AS
+    SELECT window.start AS start, count(*) AS n FROM a GROUP BY window(at, '1 hour')
+    UNION ALL SELECT CAST(window.start AS TIMESTAMP), count(*) FROM b GROUP BY window(at, '1 hour');
+  CREATE VIEW dropped WITH (late = 'drop') AS SELECT count(*) AS n FROM a GROUP BY window(at, '1 hour');
+steps:
+  - feed: {b: [[1, 1.5, 2024-01-01 12:00:00]]}
+    watermark: {a: 2024-01-01 12:00:00}
+    want: {both: [[2024-01-01 12:00:00, 1]]}
+    late: {both: [], dropped: []}
+  - restart: true
+    feed:
+      a:
+        - [1, 1, 2024-02-29, 00ff, {x: [0a, null]}, 2024-01-01 11:59:59.999999]
+        - [1, 2, null, null, null, 2024-01-01 12:00:00]
+      b: [[1, 2.25, 2024-01-01 10:30:00]]
+    changes: {both: [[1, 2024-01-01 12:00:00, 1]]}
+    late:
+      both: [[2.25, 2024-01-01 10:30:00], [1, 2024-02-29, 00ff, {x: [0a, null]}, 2024-01-01 11:59:59.999999]]
+      dropped: []
+  - late: {both: []}
+"""
+
+
+def test_late_rows_are_those_of_the_step_whatever_stream_they_are_from(
+    outcomes: Callable[..., list[Outcome]],
+) -> None:
+    assert [each.reason for each in outcomes(TIMED)] == [""]
+    assert [each.reason for each in outcomes(TIMED, batch=True)] == [""]
 
 
 # Told

@@ -5,13 +5,14 @@ Strategies are made once, here: making them anew for every value takes longer th
 
 from datetime import timedelta
 from pathlib import Path
+from typing import get_args
 
 from hypothesis import strategies as st
 
 from penstock.model import Pipeline, Sql, Stream, Table, View
 from penstock.model.pipeline import PipelineOptions
 from penstock.model.relation import Relation, keyed
-from penstock.model.view import STORES, ViewOptions
+from penstock.model.view import STORES, Emit, ViewOptions
 from penstock.schema import RESERVED, SCALARS, Array, Column, Decimal, Map, Scalar, Schema, Struct, Type
 
 NAMES = st.from_regex(r"[A-Za-z_][A-Za-z0-9_]{0,12}", fullmatch=True)
@@ -46,10 +47,16 @@ PARTITIONS = st.integers(1, 1024)
 TOPICS = st.one_of(st.just(""), st.from_regex(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,12}", fullmatch=True))
 WATERMARKS = st.one_of(st.none(), DURATIONS)
 QUERIES = st.lists(st.sampled_from(PIECES), max_size=6).map(lambda found: Sql(" ".join(["SELECT", *found, "end"])))
+LATENESS = st.one_of(
+    st.sampled_from([("keep", timedelta(0)), ("drop", timedelta(0))]),
+    st.tuples(st.just("correct"), DURATIONS.filter(bool)),
+)
 VIEW_OPTIONS = st.builds(
-    ViewOptions,
+    lambda store, key, emit, late: ViewOptions(store, key, emit, *late),
     st.sampled_from(STORES),
     st.one_of(st.none(), st.lists(COLUMN_NAMES, min_size=1, max_size=3, unique_by=str.lower).map(tuple)),
+    st.sampled_from(get_args(Emit)),
+    LATENESS,
 )
 OPTIONS = st.builds(
     PipelineOptions,

@@ -81,6 +81,15 @@ ps.option("spark.sql.caseSensitive", False)
     assert pipeline.options == PipelineOptions(ansi=True, spark={"spark.sql.caseSensitive": "false"})
 
 
+def test_a_view_says_how_it_deals_with_time(load: Any) -> None:
+    (view,) = load("""
+@ps.view(emit="final", late="correct", allowed_lateness="1 hour")
+def hourly(spark):
+    return 1
+""").views
+    assert view.options == ViewOptions(emit="final", late="correct", allowed_lateness=timedelta(hours=1))
+
+
 def test_python_and_sql_declare_the_same(load: Any) -> None:
     python = load('ps.stream("s", "a INT, at TIMESTAMP", event_time="at")\nps.table("t", "a INT", key="a")')
     sql = pipeline_of(
@@ -97,7 +106,8 @@ def test_a_declaration_knows_its_place(load: Any) -> None:
 
 REFUSED = {
     "python-option-unknown": 'ps.stream("orders", "id INT", partition=2)',
-    "python-option-later": 'ps.view(emit="final")(print)',
+    "python-option-later": 'ps.view(retain="7 days")(print)',
+    "python-view-emit": 'ps.view(late="correct", allowed_lateness="1 hour", emit="never")(print)',
     "python-column-unknown": 'orders = ps.stream(\n    "orders", "id INT, at TIMESTAMP", event_time="att"\n)',
     "python-schema": 'ps.stream("orders", "id BIGNT")',
     "python-primary-key": 'ps.table("t", "id INT PRIMARY KEY")',

@@ -33,6 +33,11 @@ SCHEMA = parse_schema("id BIGINT NOT NULL, city STRING, at TIMESTAMP, tags MAP<S
         (lambda: Sql("  "), "query"),
         (lambda: View("1v", Sql("SELECT 1")), "name"),
         (lambda: ViewOptions(store="tables"), "store"),  # type: ignore[arg-type]
+        (lambda: ViewOptions(emit="finally"), "emit"),  # type: ignore[arg-type]
+        (lambda: ViewOptions(late="lost"), "late"),  # type: ignore[arg-type]
+        (lambda: ViewOptions(late="correct"), "late"),
+        (lambda: ViewOptions(late="keep", allowed_lateness=timedelta(1)), "allowed_lateness"),
+        (lambda: ViewOptions(late="correct", allowed_lateness=timedelta(-1)), "allowed_lateness"),
         (lambda: ViewOptions(key=()), "key"),
         (lambda: ViewOptions(key=("a", "A")), "key"),
         (lambda: PipelineOptions(max_records_per_batch=0), "max_records_per_batch"),

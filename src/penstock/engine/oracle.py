@@ -47,6 +47,7 @@ class Oracle:
         self._spark = self._session(spark)
         self._pending = {view.name.lower(): view for view in pipeline.views}
         self._views: dict[str, DataFrame] = {}
+        self._late: dict[str, list[DataFrame]] = {}
         self._times = Times(self._spark, door_of(self._spark), pipeline.relations)
         self._complete: dict[str, int] = {}
         for relation in pipeline.relations:
@@ -75,7 +76,9 @@ class Oracle:
         while view is not None:
             try:
                 complete = self._complete if view.options.emit == "final" else None
-                self._views[view.name] = self._times.timely(frame_of(self._spark, view), view, complete)
+                asked = frame_of(self._spark, view)
+                self._late[view.name] = self._times.late(asked, view)
+                self._views[view.name] = self._times.timely(asked, view, complete)
                 self._views[view.name].createOrReplaceTempView(view.name)
                 return
             except AnalysisException as error:
@@ -86,6 +89,10 @@ class Oracle:
 
     def rows(self, view: str) -> pa.Table:
         return nullable(self._views[view]).toArrow()
+
+    def late(self, view: str) -> list[tuple[str, str]]:
+        """The rows that came too late for the view, once for each window missed: their stream, and the row as JSON."""
+        return [(row["relation"], row["row"]) for frame in self._late[view] for row in frame.toArrow().to_pylist()]
 
     def schema(self, view: str) -> Schema:
         return schema_of(self._views[view]._jdf.schema())

@@ -9,16 +9,18 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from penstock.app.testing.case import Weighted
+from penstock.app.testing.case import Step, Weighted
 from penstock.app.testing.comparing import row_of
-from penstock.app.testing.values import Misfit
+from penstock.app.testing.values import Misfit, cast
 from penstock.engine.compile import Compiled
+from penstock.engine.lineage import Lineage
 from penstock.engine.run import Run, prepared
 from penstock.engine.stages import OnStage, nobody
 from penstock.errors import CommandError
 from penstock.log import Log, Record
 from penstock.log.disk import Disk
 from penstock.model import Pipeline, Stream, pipeline_of
+from penstock.schema import Scalar
 
 NAME = "case"
 AT_ONCE = {"trigger_interval": "0 seconds"}
@@ -67,8 +69,13 @@ class Ground:
         return session
 
 
-def feed(log: Log, pipeline: Pipeline, given: Mapping[str, Sequence[Weighted]]) -> None:
-    """Appends what a step feeds, as one frame."""
+def feed(log: Log, pipeline: Pipeline, step: Step) -> None:
+    """Appends what a step feeds, as one frame; then its watermarks."""
+    _append(log, pipeline, step.feed)
+    _punctuate(log, pipeline, step.watermark)
+
+
+def _append(log: Log, pipeline: Pipeline, given: Mapping[str, Sequence[Weighted]]) -> None:
     rows = {}
     for name, weighted in given.items():
         relation = pipeline.relation(name)
@@ -76,6 +83,17 @@ def feed(log: Log, pipeline: Pipeline, given: Mapping[str, Sequence[Weighted]]) 
             rows[relation.topic] = [_record(relation, weight, row) for weight, row in weighted]
     if rows:
         log.append_all(rows)
+
+
+def _punctuate(log: Log, pipeline: Pipeline, given: Mapping[str, str]) -> None:
+    for name, time in given.items():
+        relation = pipeline.relation(name)
+        if not isinstance(relation, Stream) or not relation.event_time:
+            raise CommandError(f'"{name}" has no watermark', hint="Declare it as a stream WITH (event_time = ...).")
+        try:
+            log.punctuate(relation.topic, cast(Scalar("TIMESTAMP"), time))
+        except Misfit as misfit:
+            raise CommandError(f'the watermark of "{name}" is no time', detail=f"{misfit}.") from None
 
 
 def _record(relation: Any, weight: int, row: Sequence[Any]) -> Record:
@@ -112,8 +130,12 @@ class Bench:
     def plan(self) -> Compiled:
         return self._ready.compiled
 
-    def feed(self, given: Mapping[str, Sequence[Weighted]]) -> None:
-        feed(self.log, self.pipeline, given)
+    @property
+    def lineage(self) -> Lineage:
+        return self._ready.lineage
+
+    def feed(self, step: Step) -> None:
+        feed(self.log, self.pipeline, step)
 
     def settle(self, on_stage: OnStage = nobody) -> None:
         """Until the pipeline has nothing left to do; it is started if it does not run."""

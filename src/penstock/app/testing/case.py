@@ -13,28 +13,29 @@ Weighted = tuple[int, Row]
 
 @dataclass(frozen=True)
 class Step:
-    """What is fed, by relation, and what then must hold, by view; `number` counts from 1."""
+    """What is fed, by relation, and what then must hold, by view; `number` counts from 1. By stream, `watermark` is the
+    time to which it has come after that.
+    """
 
     number: int
     spot: Spot
     feed: Mapping[str, tuple[Weighted, ...]] = field(default_factory=dict)
     want: Mapping[str, tuple[Row, ...]] = field(default_factory=dict)
     changes: Mapping[str, tuple[Weighted, ...]] = field(default_factory=dict)
+    late: Mapping[str, tuple[Row, ...]] = field(default_factory=dict)
+    watermark: Mapping[str, str] = field(default_factory=dict)
     restart: bool = False
     crash: bool = False
 
     @property
     def views(self) -> tuple[str, ...]:
         """The views that the step looks at."""
-        return tuple(dict.fromkeys([*self.want, *self.changes]))
+        return tuple(dict.fromkeys([*self.want, *self.changes, *self.late]))
 
 
 @dataclass(frozen=True)
 class Case:
-    """A pipeline with its steps, or with the `error` that it must be refused with.
-
-    `later` names what the case asks for and Penstock does not have yet.
-    """
+    """A pipeline with its steps, or with the `error` that it must be refused with."""
 
     name: str
     spot: Spot
@@ -44,7 +45,6 @@ class Case:
     options: Mapping[str, Any] = field(default_factory=dict)
     tags: tuple[str, ...] = ()
     origin: str = ""
-    later: str = ""
 
 
 @dataclass(frozen=True)

@@ -13,13 +13,25 @@ MOST_ROWS = 20
 
 
 @dataclass(frozen=True)
+class Late:
+    """Rows of a stream that came too late for a view in a step, each as often as it missed a window."""
+
+    stream: str
+    schema: Schema
+    rows: Counter[Row]
+
+
+@dataclass(frozen=True)
 class Seen:
-    """A view after a step: how often each row occurs, and by how much that has changed; rows are comparable."""
+    """A view after a step: how often each row occurs, and by how much that has changed; what came too late for it, from
+    every stream whose rows can. Rows are comparable.
+    """
 
     schema: Schema
     rows: Counter[Row]
     changes: Counter[Row]
     unordered: bool = False
+    late: Sequence[Late] = ()
 
 
 def row_of(schema: Schema, values: Sequence[Any]) -> tuple[Any, ...]:

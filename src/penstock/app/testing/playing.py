@@ -11,12 +11,14 @@ from typing import Any, Protocol
 
 from penstock.app.testing.bench import Bench, Ground, Text, Unsynced, feed
 from penstock.app.testing.case import Case, Step
-from penstock.app.testing.comparing import Row, Seen, difference, row_of, signed, wanted
+from penstock.app.testing.comparing import Late, Row, Seen, difference, row_of, signed, wanted
+from penstock.app.testing.lateness import late_of, shared_out
 from penstock.app.testing.values import Misfit, comparable
 from penstock.engine.oracle import Oracle
+from penstock.engine.sinks import late_rows
 from penstock.engine.stages import Stage
 from penstock.errors import PenstockError
-from penstock.log import Log
+from penstock.log import Log, Place
 from penstock.schema import Schema
 from penstock.views import changes, current
 
@@ -81,6 +83,9 @@ def _differences(step: Step, seen: Mapping[str, Seen]) -> Iterator[str]:
         for weight, row in zip((w for w, _ in weighted), wanted(at, (row for _, row in weighted)), strict=True):
             net[row] += weight
         yield from difference(f"changes {view}", signed(net), signed(at.changes), at.schema)
+    for view, rows in step.late.items():
+        for late, want in shared_out(seen[view].late, rows):
+            yield from difference(f"late {view}, of {late.stream}", want, late.rows, late.schema)
 
 
 class OnEngine:
@@ -101,7 +106,7 @@ class OnEngine:
         if step.restart:
             self._bench.stop()
             self._bench.open()
-        self._bench.feed(step.feed)
+        self._bench.feed(step)
         self._bench.settle(self.on_stage)
         start, self.frame = self.frame, self._bench.log.mark().next_frame
         return {view: self._take(view, start, self.frame) for view in self._held}
@@ -123,7 +128,15 @@ class OnEngine:
                 held[row] += change.weight
                 if held[row] < 0:
                     raise Misfit(f"view {name} takes away a row that it does not have: {row}")
-        return Seen(schema, +held, net, unordered)
+        return Seen(schema, +held, net, unordered, self._late(name, start, end))
+
+    def _late(self, view: str, start: int, end: int) -> list[Late]:
+        if view not in self._bench.plan.late:
+            return late_of(self._bench.pipeline, [])
+        topic = self._bench.lineage.topic(late_rows(view))
+        batches = self._bench.log.batches(topic, start=Place(start), end=Place(end))
+        rows = (row for batch in batches for row in batch.to_pylist())
+        return late_of(self._bench.pipeline, ((row["relation"], row["row"]) for row in rows))
 
     def close(self) -> None:
         self._bench.close()
@@ -137,6 +150,7 @@ class InBatch:
         self._case = case
         self._log = Log.open(folder / "log", disk=Unsynced())
         self._held: dict[str, Counter[Row]] = {view: Counter() for view in _views_of(case)}
+        self._known: dict[str, Counter[tuple[str, str]]] = {view: Counter() for view in self._held}
 
     def open(self) -> None:
         self._pipeline = Text(self._case.pipeline, self._case.options).pipeline()
@@ -146,7 +160,7 @@ class InBatch:
             )
 
     def play(self, step: Step) -> Mapping[str, Seen]:
-        feed(self._log, self._pipeline, step.feed)
+        feed(self._log, self._pipeline, step)
         until = self._log.mark().next_frame
         oracle = _Oracle(self._ground.session_for(self._pipeline), self._pipeline, self._log.folder, until)
         return {view: self._seen(oracle, view) for view in self._held}
@@ -160,7 +174,12 @@ class InBatch:
         net = held.copy()
         net.subtract(self._held[view])
         self._held[view] = held
-        return Seen(schema, held, net, unordered)
+        return Seen(schema, held, net, unordered, self._late(oracle, view, name))
+
+    def _late(self, oracle: Oracle, view: str, name: str) -> list[Late]:
+        found = Counter(oracle.late(name))
+        fresh, self._known[view] = found - self._known[view], found
+        return late_of(self._pipeline, fresh.elements())
 
     def close(self) -> None:
         self._log.close()

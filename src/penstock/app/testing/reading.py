@@ -14,9 +14,7 @@ from penstock.errors import CommandError, did_you_mean
 
 T = TypeVar("T")
 CASE_KEYS = ("case", "tags", "pipeline", "options", "error", "from", "steps")
-STEP_KEYS = ("feed", "want", "changes", "restart", "crash")
-LATER_KEYS = ("late", "watermark")
-"""Keys of a step that will mean something."""
+STEP_KEYS = ("feed", "want", "changes", "late", "watermark", "restart", "crash")
 
 
 def cases_in(paths: Iterable[Path]) -> list[Case]:
@@ -63,24 +61,22 @@ class _Reading:
             options=self._map(value.get("options", {}), ("options",), "options"),
             tags=tuple(self._text(tag, ("tags", at)) for at, tag in enumerate(self._list(*self._at(value, "tags")))),
             origin=self._text(value.get("from", ""), ("from",)),
-            later=next((f'step key "{key}" is not supported yet' for key in self._later(steps)), ""),
         )
 
     def _at(self, value: Mapping[str, Any], key: str) -> tuple[Any, Where, str]:
         return value.get(key, []), (key,), key
 
-    def _later(self, steps: list[Any]) -> Iterator[str]:
-        return (key for step in steps for key in LATER_KEYS if key in step)
-
     def _step(self, step: Any, where: Where) -> Step:
         value = self._map(step, where, "a step")
-        self._check_keys(value, (*STEP_KEYS, *LATER_KEYS), where, "a step")
+        self._check_keys(value, STEP_KEYS, where, "a step")
         return Step(
             number=int(where[-1]) + 1,
             spot=self._document.spot(where),
             feed=self._rows(value, where, "feed", self._fed),
             want=self._rows(value, where, "want", self._row),
             changes=self._rows(value, where, "changes", self._weighted),
+            late=self._rows(value, where, "late", self._row),
+            watermark=self._times(value, where, "watermark"),
             restart=self._truth(value, where, "restart"),
             crash=self._truth(value, where, "crash"),
         )
@@ -93,6 +89,13 @@ class _Reading:
             inside = (*where, key, name)
             each = self._list(rows if rows is not None else [], inside, f'"{name}"')
             found[name] = tuple(row(value, (*inside, at)) for at, value in enumerate(each))
+        return found
+
+    def _times(self, step: Mapping[str, Any], where: Where, key: str) -> dict[str, str]:
+        found = self._map(step.get(key) or {}, (*where, key), key)
+        for name, time in found.items():
+            if not isinstance(time, str):
+                raise self._wrong(f'"{key}" has a time for each stream', (*where, key, name))
         return found
 
     def _fed(self, value: Any, where: Where) -> Weighted:

@@ -63,8 +63,6 @@ class Hall:
         return Outcome(case, reason, seconds)
 
     def _reason(self, folder: Path, case: Case) -> str:
-        if case.later:
-            return case.later
         if self._how.batch:
             return reason_against(case, InBatch(self._ground, folder, case))
         if any(step.crash for step in case.steps):
