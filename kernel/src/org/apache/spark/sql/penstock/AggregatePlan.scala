@@ -47,6 +47,15 @@ final class AggregatePlan(node: LogicalAggregate, growing: Boolean) {
     case _ => false
   })).toArray
 
+  /** For each key the position of an output column that tells it, or -1: the key itself, or the start or the end of a window. */
+  val tellingColumns: Array[Int] = groups.zip(keyColumns).map { case (group, at) =>
+    if (at >= 0 || !TimeWindows.isMadeIn(node.child, group.toAttribute)) at
+    else results.indexWhere(r => AggregatePlan.plain(r) match {
+      case GetStructField(a: AttributeReference, _, _) => a.exprId == group.exprId
+      case _ => false
+    })
+  }.toArray
+
   private def placed: Seq[Folded] = {
     var at = 0
     planned.map { p =>
