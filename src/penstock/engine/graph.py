@@ -94,9 +94,8 @@ class Graph:
     def __init__(self, door: Handle, jvm: Handle) -> None:
         self.door = door
         self.jvm = jvm
-        self._java_list = (
-            jvm.java.util.ArrayList
-        )  # named once: Java looks for "java" and "java.util" in every jar first
+        # Named once: Java looks for classes "java" and "java.util" in every jar before it takes them for packages.
+        self._java_list = jvm.java.util.ArrayList
         self.operators: list[Operator] = []
         self.sources: dict[str, Operator] = {}
         self.views: dict[str, tuple[Operator, Flow]] = {}
