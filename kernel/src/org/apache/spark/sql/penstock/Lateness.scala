@@ -157,7 +157,10 @@ final class Lateness(streams: Map[String, String], allowed: Long) {
     }
     case expand: Expand =>
       val windows = expand.projections.map(_(expand.output.indexWhere(_.exprId == window.exprId)))
-      windows.flatMap(TimeWindows.source(_)).headOption.flatMap(beside(expand.child, _)).map { case (base, time) => (base, time, windows) }
+      windows.distinct match {
+        case Seq(same: Attribute) => made(expand.child, same) // subtotals within a window
+        case _ => windows.flatMap(TimeWindows.source(_)).headOption.flatMap(beside(expand.child, _)).map { case (base, time) => (base, time, windows) }
+      }
     case _: Aggregate => None
     case _ => plan.children.find(_.outputSet.contains(window)).flatMap(made(_, window))
   }
