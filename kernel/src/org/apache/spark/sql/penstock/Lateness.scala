@@ -35,11 +35,12 @@ final class Lateness(streams: Map[String, String], allowed: Long) {
       found ++= missed(aggregate)
       aggregate
     }
-    found.result()
+    found.result().distinctBy(_.canonicalized) // a window may be grouped by in several places
   }
 
   /** The query without what is only a name: common tables, aliases, streams. */
   private def plain(query: LogicalPlan): LogicalPlan = EliminateSubqueryAliases(InlineCTE(alwaysInline = true)(query)).transformUpWithSubqueries {
+    case alias: SubqueryAlias => alias.child // of queries in expressions too
     case view: View if streams.contains(view.desc.identifier.table) => view.child
   }
 

@@ -15,7 +15,8 @@ object TimeWindows {
   /** The column whose time decides about `e`: the time in a window, or the window whose last moment `e` is. */
   def source(e: Expression): Option[Attribute] = bare(e) match {
     case CreateNamedStruct(Seq(_, start, _, end)) if isWindow(bare(e).dataType) => (number(start), number(end)) match {
-      case (Some(from), Some(Add(same, Literal(_: Long, LongType), _))) if same.semanticEquals(from) && from.references.size == 1 =>
+      case (Some(from), Some(Add(same, Literal(_: Long, LongType), _)))
+          if same.semanticEquals(from) && from.references.size == 1 && times(from).forall(isColumn) =>
         Some(from.references.head.toAttribute)
       case _ => None
     }
@@ -43,6 +44,15 @@ object TimeWindows {
 
   /** A time as a number of microseconds. */
   def micros(time: Expression): Expression = PreciseTimestampConversion(time, time.dataType, LongType)
+
+  /** The times that a number is made from. */
+  private def times(number: Expression): Seq[Expression] = number match {
+    case PreciseTimestampConversion(time, _, LongType) => Seq(bare(time))
+    case _ => number.children.flatMap(times)
+  }
+
+  /** Whether it is a column, or the last moment of a window: a time that is computed, an hour earlier say, is not the event time. */
+  private def isColumn(time: Expression): Boolean = time.isInstanceOf[Attribute] || source(time).isDefined
 
   private def number(time: Expression): Option[Expression] = bare(time) match {
     case PreciseTimestampConversion(inside, LongType, _) => Some(inside)
