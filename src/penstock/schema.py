@@ -157,6 +157,21 @@ def type_text(type_: Type) -> str:
             assert_never(type_)
 
 
+def has_map(type_: Type) -> bool:
+    """Whether there is a map in values of the type: Spark does not compare maps."""
+    match type_:
+        case Map():
+            return True
+        case Array(element):
+            return has_map(element)
+        case Struct(fields):
+            return any(has_map(each.type) for each in fields)
+        case Scalar() | Decimal():
+            return False
+        case _:
+            assert_never(type_)
+
+
 def arrow_type(type_: Type) -> pa.DataType:
     match type_:
         case Scalar(name):

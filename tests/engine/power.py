@@ -43,7 +43,10 @@ def watched(classes: Path, folder: Path) -> Mapping[str, str]:
 
 
 class Watched:
-    """A checkpoint, and the folder in which a watched disk keeps its journal. All that is there now is safe."""
+    """A checkpoint, and the folder in which a watched disk keeps its journal. All that is there now is safe.
+
+    The Java process of an earlier run may still be there, and write.
+    """
 
     def __init__(self, checkpoint: Path, folder: Path) -> None:
         self._top = checkpoint
@@ -51,17 +54,17 @@ class Watched:
         self._safe: set[int] = set()
         self._names: dict[Path, dict[str, int]] = {}
         self._before = self._safe, self._names
-        shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir()
-        for path in (checkpoint.parent, *checkpoint.parent.rglob("*")) if checkpoint.exists() else ():
-            self._safe.add(path.stat().st_ino)
-            if path.is_dir():
-                self._names[path] = _listing(path)
+        folder.mkdir(exist_ok=True)
+        self._journal = folder / "journal"
+        self._past = self._journal.stat().st_size if self._journal.exists() else 0
+        for path in [Path(folder) for folder, *_ in os.walk(checkpoint.parent)] if checkpoint.exists() else ():
+            self._names[path] = _listing(path)
+            self._safe.update({path.stat().st_ino, *self._names[path].values()})
 
     def read(self, *, honest: float = 1.0) -> None:
         """Takes in the journal. Of a disk that lies, only so much of it is true: what was synced later was not."""
         self._safe, self._names = map(copy, self._before)  # type: ignore[assignment]
-        lines = (self._folder / "journal").read_text().splitlines()
+        lines = self._journal.read_bytes()[self._past :].decode().splitlines()
         for line in lines[: int(len(lines) * honest)]:
             self._take(line)
 

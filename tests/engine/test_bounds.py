@@ -46,6 +46,7 @@ VIEWS = [
         "SELECT id FROM (SELECT *, row_number() OVER (PARTITION BY done ORDER BY x) AS n FROM s) WHERE n = 1",
         [FIXED, FIXED],
     ),
+    ("SELECT id FROM (SELECT *, rank() OVER (ORDER BY x) AS n FROM s) WHERE n <= 3", [BY_S, BY_S, BY_S]),
     ("SELECT id, (SELECT x FROM u) AS x FROM t", [FIXED, BY_T]),
     ("SELECT x FROM s UNION SELECT id FROM t", [BY_S]),
     ("SELECT t.id, n FROM t JOIN VALUES (1, 2) AS v (id, n) ON t.id = v.id", [BY_T]),

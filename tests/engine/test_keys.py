@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from penstock.engine.compile import compiled
 from penstock.engine.run import prepared
 from penstock.errors import EngineError
 from penstock.log import Log, Record
@@ -189,3 +190,19 @@ def test_groups_that_no_topic_can_have_as_its_key_make_a_bag(bench: Callable[...
     made.drain()
     made.check()
     assert made.log.topic("test.1.v").key == ()
+
+
+def test_the_start_or_the_end_of_a_window_is_a_key_and_that_of_something_else_is_none(spark: SparkSession) -> None:
+    span = "STRUCT<start: TIMESTAMP, end: TIMESTAMP>"
+    text = f"""
+        CREATE STREAM visits (page STRING, at TIMESTAMP, span {span}) WITH (event_time = 'at');
+        CREATE VIEW starts AS SELECT window.start, page, count(*) AS n FROM visits GROUP BY page, window(at, '1 day');
+        CREATE VIEW ends AS SELECT max(page) AS page, window.end FROM visits GROUP BY window(at, '2 days', '1 day');
+        CREATE VIEW spans AS SELECT span.start, count(*) AS n FROM visits GROUP BY span;
+    """
+    plan = compiled(spark, pipeline_of(text, name="keys"))
+    assert {view: plan.key_of(view) for view in plan.graph.views} == {
+        "starts": ("page", "start"),
+        "ends": ("end",),
+        "spans": (),
+    }

@@ -30,6 +30,10 @@ VIEWS = {
     "most": "SELECT id, value FROM readings ORDER BY value DESC LIMIT 3",
     "least": """SELECT id, value FROM (SELECT *, row_number() OVER (PARTITION BY sensor ORDER BY value) AS n
                 FROM readings) WHERE n <= 2""",
+    "ranked": """SELECT id, n, d FROM (SELECT *, rank() OVER (PARTITION BY sensor ORDER BY value DIV 2) AS n,
+                 dense_rank() OVER (PARTITION BY sensor ORDER BY value DIV 2) AS d FROM readings) WHERE n <= 3""",
+    "dense": """SELECT id, d FROM (SELECT *, dense_rank() OVER (PARTITION BY sensor ORDER BY value DIV 2) AS d
+                FROM readings) WHERE d <= 2""",
     "around": """SELECT id, value - lag(value) OVER time AS step, sum(value) OVER rows AS total, max(value) OVER range
                  AS peak FROM readings WINDOW time AS (PARTITION BY sensor ORDER BY at),
                  rows AS (PARTITION BY sensor ORDER BY at ROWS BETWEEN 1 PRECEDING AND 1 FOLLOWING),
@@ -163,8 +167,12 @@ def test_the_extremes_and_the_first_rows_leave_and_come_back(large: Large) -> No
     assert gone.came["extremes"] == {(1, 1, READINGS - 2, READINGS - 2)}
     assert (gone.left["most"], gone.came["most"]) == ({(most, 99_999)}, {(HOLDERS[99_996], 99_996)})
     assert (gone.left["least"], gone.came["least"]) == ({(least, 0)}, {(HOLDERS[2], 2)})
+    assert gone.left["ranked"] == {(least, 1, 1), *((HOLDERS[each], 3, 2) for each in (2, 3))}
+    assert gone.came["ranked"] == {(HOLDERS[each], 2, 2) for each in (2, 3)}
+    assert (gone.left["dense"], gone.came.get("dense")) == ({(least, 1)}, None)
     back = large.change(readings=[reading(least, 0), reading(most, READINGS - 1)])
-    for view in ("extremes", "most", "least"):
+    assert (back.came["dense"], back.left.get("dense")) == (gone.left["dense"], None)
+    for view in ("extremes", "most", "least", "ranked"):
         assert (back.left[view], back.came[view]) == (gone.came[view], gone.left[view])
     for outcome in (gone, back):
-        assert outcome.reads < FEW and outcome.writes < FEW
+        assert outcome.reads < 2 * FEW and outcome.writes < FEW  # it reaches all views but those of ranges

@@ -99,8 +99,3 @@ def test_a_folder_that_is_held_names_the_holder(tmp_path: Path) -> None:
         holder = (tmp_path / "lock").read_text()
         with refused("engine/held", holder=holder), locked(tmp_path, "shop", patience=timedelta(milliseconds=20)):
             pass
-
-
-def test_a_pipeline_without_relations_reads_nothing(spark: SparkSession) -> None:
-    with refused("engine/reads-nothing"):
-        compiled(spark, pipeline_of("CREATE VIEW one AS SELECT 1 AS one;", name="shop"))

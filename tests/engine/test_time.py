@@ -9,11 +9,15 @@ from random import Random
 from typing import Any
 
 import pytest
+from pyspark.sql import SparkSession
 
+from penstock.engine.compile import compiled
 from penstock.engine.sinks import late_rows
 from penstock.engine.source import read_topic
+from penstock.model import pipeline_of
 from tests.effort import SOAK
 from tests.engine.conftest import Bench
+from tests.texts import refused
 
 START = datetime(2024, 1, 1, tzinfo=UTC)
 DELAY = timedelta(seconds=5)
@@ -155,6 +159,21 @@ def check_final(shop: Bench) -> None:
         if options == "emit = 'final'":
             for entry in shop.log.read(shop.ready.lineage.topic(view)):
                 assert not entry.deleted and entry.replaces is None, (view, entry)
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT name, window, count(*) AS n FROM s JOIN t ON k = id GROUP BY name, window(at, '10 seconds')",
+        "SELECT k, count(*) AS n FROM s GROUP BY k",
+        "SELECT sum(n) AS n FROM (SELECT window, count(*) AS n FROM s GROUP BY window(at, '10 seconds'))",
+        "SELECT window, count(*) AS n FROM s GROUP BY window(at, '10 seconds') ORDER BY n DESC LIMIT 3",
+    ],
+)
+def test_what_nothing_completes_cannot_wait(spark: SparkSession, query: str) -> None:
+    with refused("engine/view-cannot-wait"):
+        compiled(spark, pipeline_of(f"{DECLARED}\nCREATE VIEW x WITH (emit = 'final') AS\n  {query};"))
 
 
 @pytest.mark.spark

@@ -12,4 +12,4 @@ def test_windows_equal_windows_computed_anew(run_checks: Callable[[str], str]) -
 
 @pytest.mark.spark
 def test_the_first_rows_equal_those_of_a_sorted_list(run_checks: Callable[[str], str]) -> None:
-    assert run_checks("penstock.kernel.engine.TopKChecks") == "8 passed, 0 failed"
+    assert run_checks("penstock.kernel.engine.TopKChecks") == "14 passed, 0 failed"

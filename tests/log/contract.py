@@ -111,7 +111,7 @@ def test_a_name_that_is_no_topic_name_is_refused(log: Log, name: str) -> None:
 @pytest.mark.parametrize(
     ("name", "declared"),
     [
-        ("key-type", {"schema": "id ARRAY<INT>", "key": "id"}),
+        ("key-type", {"schema": "id ARRAY<MAP<INT, INT>>", "key": "id"}),
         ("key-unknown", {"schema": "id INT", "key": "idd"}),
         ("event-time-type", {"schema": "at DATE", "event_time": "at"}),
         ("partitions", {"schema": "id INT", "partitions": 0}),

@@ -31,6 +31,9 @@ GOLDEN: list[tuple[str, list[Any]]] = [
     ("DATE", [date(1970, 1, 1), date(2026, 1, 1), date(1, 1, 1)]),
     ("TIMESTAMP", [datetime(1970, 1, 1, tzinfo=UTC), datetime(2026, 1, 1, 12, tzinfo=UTC)]),
     ("TIMESTAMP_NTZ", [datetime(1970, 1, 1), datetime(2026, 1, 1, 12)]),
+    ("STRUCT<a: INT, b: STRING>", [{"a": 1, "b": "x"}, {"a": 1, "b": None}, {"a": None, "b": None}]),
+    ("ARRAY<INT>", [[], [1], [1, 2], [2, 1], [None], [1, None, 2]]),
+    ("ARRAY<STRUCT<a: ARRAY<STRING>>>", [[], [{"a": []}], [{"a": ["x"]}, None], [{"a": None}]]),
 ]
 
 
@@ -60,6 +63,16 @@ def test_the_hash_of_every_type_is_the_one_in_the_format() -> None:
 def test_the_hash_of_a_key_of_several_columns_is_the_one_in_the_format() -> None:
     rows: list[dict[str, Any]] = [{"a": 1, "b": "x"}, {"a": 1, "b": None}, {"a": None, "b": "x"}, {"a": 2, "b": "x"}]
     assert chosen("a INT, b STRING", rows, partitions=1000) == [131, 533, 276, 199]
+
+
+@pytest.mark.parametrize("type_", ["STRUCT<a: INT, b: STRING>", "ARRAY<INT>", "ARRAY<STRUCT<a: ARRAY<STRING>>>"])
+def test_nested_keys_hash_alike_wherever_they_stand(type_: str) -> None:
+    values = [*dict(GOLDEN)[type_], None]
+    whole = batch_of(f"k {type_}", [{"k": value} for value in [*values, *reversed(values)]]).column(0)
+    hashes = list(column_hashes(whole))
+    assert hashes == [*hashes[: len(values)], *reversed(hashes[: len(values)])]
+    assert list(column_hashes(whole.slice(2))) == hashes[2:]
+    assert len(set(hashes)) == len(values)
 
 
 def test_a_key_that_is_all_null_goes_where_the_turn_says() -> None:

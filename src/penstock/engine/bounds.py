@@ -9,7 +9,8 @@ are. Filters do not count.
   columns of tables, also after a join with a stream, have as many as the tables have rows; columns of streams have no
   bound, but for BOOLEAN ones. Functions that keep the values of a group keep as many as there are; lists keep all.
 - An aggregate over windows that the watermark of a stream completes keeps those that are open.
-- The first rows are a fixed number for each key where rows only come, and all rows where they leave too.
+- The first rows are a fixed number for each key where rows only come, and all rows where they leave too. By rank they
+  may be any number, since any number of rows may tie.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -63,7 +64,7 @@ class Bounds:
         match operator.kind:
             case "join" | "window":
                 return self._inputs(operator)
-            case "top" if not operator.parts["growing"]:
+            case "top" if not operator.parts["growing"] or operator.parts["node"].counted != "rows":
                 return self._inputs(operator)
             case "aggregate" if operator.parts["closing"]:
                 return Bound(windows=operator.parts["closing"].stream)
@@ -92,7 +93,7 @@ class Bounds:
                 return self._inputs(operator, ports=(0,))
             case "aggregate":
                 return _least(self._keys(operator), self._inputs(operator) if operator.key else FIXED)
-            case "top" if operator.parts["limit"] != ENDLESS:
+            case "top" if operator.parts["limit"] != ENDLESS and operator.parts["node"].counted == "rows":
                 keys = FIXED if operator.parts["spread"] else self._keys(operator)
                 return _least(keys, self._inputs(operator))
             case "unique" if not operator.key:

@@ -33,6 +33,7 @@ CHANGING = re.compile(r"(.*?)(?: \(line (\d+), column (\d+)\))?", re.DOTALL)
 SEED = re.compile(r"(?<=[a-z])\(-?\d+\)$")
 """Spark gives a seed to what the user wrote without one."""
 NAMED = {
+    "AsOfJoin": "ASOF JOIN",
     "Sample": "TABLESAMPLE",
     "UnionLoop": "a recursive query (WITH RECURSIVE)",
     "MapInPandas": "mapInPandas",
@@ -45,8 +46,10 @@ NAMED = {
 SAME = "A view is a function of what was appended; the same log must give the same answer."
 IN_ROWS = "Functions in Python take values of one row and give one value: udf, pandas_udf."
 HINTS = {name: IN_ROWS for name in NAMED if "InPandas" in name or "InArrow" in name} | {
-    "UnionLoop": "Write its steps out, each a query that reads the one before, as many as your data can need."
+    "AsOfJoin": "Join on the condition, and of each row's partners keep the nearest: max_by(price, prices.at).",
+    "UnionLoop": "Write its steps out, each a query that reads the one before, as many as your data can need.",
 }
+COUNTED = {"RowNumber": "rows", "Rank": "ranks", "DenseRank": "groups"}
 ENDLESS = 2**31 - 1
 """A limit where there is none: Spark's own are no larger."""
 
@@ -114,7 +117,7 @@ class Reader:
         if kind in self._readers:
             return self._readers[kind](plan)
         if self._list(plan.children()):
-            raise self._refusal(plan, kind, hint=HINTS.get(kind, ""))
+            raise not_yet(self._view, kind, spot=self._spot(plan))
         return self._leaf(plan)
 
     def _list(self, items: Handle) -> list[Handle]:
@@ -151,12 +154,11 @@ class Reader:
         return Window(self._door.windowPlan(plan), self._columns(plan), plan, self.node(plan.child()))
 
     def _group_limit(self, plan: Handle) -> Node:
-        """Only the first rows of a group are asked for; where rows of equal rank count as one, the window decides."""
-        if self._door.kind(plan.rankLikeFunction()) != "RowNumber":
-            return self.node(plan.child())
+        """Only the first rows of a group are asked for."""
+        counted = COUNTED[self._door.kind(plan.rankLikeFunction())]
         partition, orders = self._list(plan.partitionSpec()), self._list(plan.orderSpec())
         columns, limit = self._columns(plan), plan.limit()
-        return Top(tuple(partition), tuple(orders), limit, 0, columns, plan, self.node(plan.child()))
+        return Top(tuple(partition), tuple(orders), limit, 0, columns, plan, self.node(plan.child()), counted)
 
     def _limit(self, plan: Handle) -> Top:
         """LIMIT and OFFSET, one above the other, over an order."""
@@ -177,14 +179,16 @@ class Reader:
                 orders, below = (), child
         return Top((), orders, ENDLESS, 0, self._columns(child), plan, self.node(below))
 
-    def _refusal(self, plan: Handle, construct: str, *, hint: str) -> EngineError:
-        return EngineError(
-            f'view "{self._view}" uses {NAMED.get(construct, construct)}, which is not supported yet',
-            hint=hint,
-            spot=self._spot(plan),
-        )
-
     def _spot(self, plan: Handle) -> Spot | None:
         """Where the node was written, if Catalyst still knows."""
         line, start = plan.origin().line(), plan.origin().startPosition()
         return self._place(line.get(), start.get() + 1) if line.isDefined() and start.isDefined() else None
+
+
+def not_yet(view: str, construct: str, *, spot: Spot | None) -> EngineError:
+    """The refusal of what the algebra does not have; `construct` is Catalyst's name of it."""
+    return EngineError(
+        f'view "{view}" uses {NAMED.get(construct, construct)}, which is not supported yet',
+        hint=HINTS.get(construct, ""),
+        spot=spot,
+    )

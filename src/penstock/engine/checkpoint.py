@@ -49,12 +49,14 @@ def _newest(folder: Path) -> int | None:
 
 
 def _frame(path: Path) -> int:
-    """Where the batch ends: all sources of a query stand at the same frame."""
+    """Where the batch ends: all sources of a query stand at the same frame; at the first if none reads the log."""
     try:
         version, _, *sources = path.read_text().splitlines()
         frames = {int(json.loads(source)["frame"]) for source in sources if '"frame"' in source}
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise _damaged(path, f"{type(error).__name__}: {error}.") from error
+    if sources and all('"static"' in source for source in sources):
+        frames = {0}
     if version != "v1" or len(frames) != 1:
         raise _damaged(path, f"The sources of the query do not stand at one place: {sources}.")
     return frames.pop()

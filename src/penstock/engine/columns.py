@@ -13,7 +13,7 @@ def schema_of(struct: Handle) -> Schema:
 
 
 def can_be_key(struct: Handle, names: tuple[str, ...]) -> bool:
-    """Whether a topic can have these columns as its key: the log does not compare nested values."""
+    """Whether a view can have these columns as its key: stores do not compare nested values."""
     return all(_is_plain(parse_type(f.dataType().sql())) for f in struct.fields() if f.name() in names)
 
 

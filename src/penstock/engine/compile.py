@@ -10,12 +10,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from py4j.protocol import Py4JJavaError
-from pyspark.errors import AnalysisException, ParseException
+from pyspark.errors import AnalysisException, ParseException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
-from penstock.engine.catalyst import Reader
+from penstock.engine.catalyst import Reader, not_yet
 from penstock.engine.code import code_digest
 from penstock.engine.columns import can_be_key, declared_key
+from penstock.engine.failing import last_cause
 from penstock.engine.flows import Flows
 from penstock.engine.graph import Graph
 from penstock.engine.nodes import Handle
@@ -27,17 +28,21 @@ from penstock.model import Function, Pipeline, Sql, Stream, Table, View, spot_in
 QUALIFIER = re.compile(r"\b[A-Za-z_]\w*\.(?=[A-Za-z_])")
 PARSED = re.compile(r"\(line (\d+), pos (\d+)\)")
 NOT_FOUND = "TABLE_OR_VIEW_NOT_FOUND"
+SWITCHED_OFF = "UNSUPPORTED_FEATURE.ASOF_JOIN"
+"""Spark would have it switched on; that would not help."""
+NOT_READ = "FAILED_TO_CREATE_PLAN_FOR_DIRECT_QUERY"
 
 
 @dataclass
 class Compiled:
     """A pipeline's graph, and what Spark says of each view: its columns, and its plan in a form that is the same in
-    every process.
+    every process; and of each file that views read, by its path, what tells whether it has changed.
     """
 
     graph: Graph
     schemas: dict[str, Handle] = field(default_factory=dict)
     plans: dict[str, str] = field(default_factory=dict)
+    files: dict[str, str] = field(default_factory=dict)
     unordered: set[str] = field(default_factory=set)
     late: dict[str, Handle] = field(default_factory=dict)
     """What the topic of late rows looks like, for each view that has one."""
@@ -69,7 +74,6 @@ def compiled(spark: SparkSession, pipeline: Pipeline) -> Compiled:
 class _Compiler:
     def __init__(self, spark: SparkSession, pipeline: Pipeline) -> None:
         self._spark = spark
-        self._name = pipeline.name
         self._door = door_of(spark)
         # In the order of names: operators, and with them all state, have the same numbers however views are declared.
         self._pending = {view.name.lower(): view for view in sorted(pipeline.views, key=_name)}
@@ -91,18 +95,15 @@ class _Compiler:
         return self._result
 
     def _check_reads(self) -> None:
-        """A batch is a stretch of the log: where views read none of it, as by WHERE false, the first relation leads."""
+        """A batch is a stretch of the log: where views read none of it, as by WHERE false, the first relation leads.
+
+        Where nothing is declared either, the static rows are the first batch, and the only one.
+        """
         graph = self._result.graph
         if not graph.views or any(source.kind == "source" for source in graph.sources.values()):
             return
-        if not self._relations:
-            raise EngineError(
-                f'pipeline "{self._name}" reads no stream and no table',
-                detail="Its views could never change.",
-                hint="Declare one, and read it in a view.",
-            )
-        name = next(iter(self._relations))
-        graph.sources[name] = graph.operator("source", name)
+        for name in list(self._relations)[:1]:
+            graph.sources[name] = graph.operator("source", name)
 
     def _declare(self, name: str, schema: Handle) -> None:
         leaf = self._door.declared(self._spark._jsparkSession, name, schema)
@@ -148,6 +149,7 @@ class _Compiler:
         self._result.schemas[name] = frame._jdf.schema()
         called = [code_digest(bytes(command)) for command in self._door.functions(plan)]
         self._result.plans[name] = "\n".join([self._door.canonicalText(plan), *called])
+        self._result.files.update(map(tuple, self._door.filesOf(plan)))
         reads = {self._door.relation(leaf) for leaf in self._door.list(plan.collectLeaves())}
         if self._door.collects(plan) or reads & self._result.unordered:
             self._result.unordered.add(name)
@@ -162,6 +164,8 @@ class _Compiler:
                 if missing not in self._pending:
                     raise refusal(view, error) from error
                 self._compile(self._pending[missing])
+            except (PySparkException, Py4JJavaError) as error:
+                raise unplanned(view, error) from error
 
 
 def frame_of(spark: SparkSession, view: View) -> DataFrame:
@@ -195,8 +199,22 @@ def _missing(error: AnalysisException) -> str:
 
 def refusal(view: View, error: AnalysisException) -> EngineError:
     """Spark's complaint about a view's query, with its place in the file."""
+    if error.getCondition() == SWITCHED_OFF:
+        return not_yet(view.name, "AsOfJoin", spot=_spot(view, error))
+    if error.getCondition() == NOT_READ:
+        return unplanned(view, error)
     kind = "cannot be parsed" if isinstance(error, ParseException) else "is not valid"
     return EngineError(f'view "{view.name}" {kind}', detail=plain_text(str(error)), spot=_spot(view, error))
+
+
+def unplanned(view: View, error: PySparkException | Py4JJavaError) -> EngineError:
+    """Spark has read something to find out its columns, a file mostly, and could not."""
+    return EngineError(
+        f'view "{view.name}" reads something that Spark cannot read',
+        detail=last_cause(error),
+        hint="Where it is a file, mend it, or put back what it was.",
+        spot=view.spot,
+    )
 
 
 def unsupported(view: View, error: Py4JJavaError) -> EngineError | None:

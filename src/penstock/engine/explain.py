@@ -153,7 +153,7 @@ class _Drawing:
             case "bag":
                 return "the whole row"
             case "join":
-                return self._texts(self._into[operator.id][0].key)
+                return self._texts(self._into[operator.id][0].key) or "nothing: all rows"
             case "unique":
                 return _names(operator.key) or "nothing: one row"
             case "window":
@@ -213,9 +213,12 @@ class _Drawing:
         return f"window: {functions}"
 
     def _first(self, operator: Operator) -> str:
-        parts = operator.parts
-        orders = ", ".join(self._text(each) for each in parts["node"].orders)
+        parts, node = operator.parts, operator.parts["node"]
+        orders = ", ".join(self._text(each) for each in node.orders)
         by = f" of each {self._texts(operator.key)}" if operator.key else " of each part" if parts["spread"] else ""
+        if node.counted != "rows":
+            rank = "rank" if node.counted == "ranks" else "dense rank"
+            return f"rows of {rank} {parts['limit']} or less{by} by {orders}"
         rows = "all rows" if parts["limit"] == ENDLESS else f"{parts['limit']} rows"
         after = f" after the first {parts['offset']}" if parts["offset"] else ""
         return f"first {rows}{after}{by}" + (f" by {orders}" if orders else "")
@@ -239,6 +242,8 @@ class _Drawing:
                 return "one row"
             case "unique":
                 return f"the rows of {operator.title}"
+            case "top" if operator.parts["growing"] and operator.parts["node"].counted != "rows":
+                return "those rows for each key"
             case "top" if operator.parts["growing"]:
                 return f"{operator.parts['limit'] + operator.parts['offset']} rows for each key"
             case "window" | "top":
@@ -258,7 +263,7 @@ class _Drawing:
             case "source" | "evaluated":
                 return f"every row of {source.title}"
             case "static":
-                return f"the {source.title} rows, read once"
+                return f"the rows of {source.parts['origin']}, read once"
             case "upsert" | "bag":
                 return f"the rows of {source.title}"
             case "aggregate":
@@ -268,8 +273,10 @@ class _Drawing:
 
     def _name(self, operator: Operator) -> str:
         if operator.kind == "evaluated":
-            return f"{operator.title} with {self._calls(operator)}"
-        return operator.title if operator.kind in ("source", "static") else f"#{operator.id}"
+            return f"{self._name(operator.parts['root'])} with {self._calls(operator)}"
+        if operator.kind == "static":
+            return f"{operator.parts['origin']} (read once)"
+        return operator.title if operator.kind == "source" else f"#{operator.id}"
 
     def _calls(self, operator: Operator) -> str:
         return " and ".join(dict.fromkeys(self._text(each) for each in operator.parts["calls"]))

@@ -2,7 +2,7 @@
 
 import linecache
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from py4j.protocol import Py4JJavaError
@@ -21,11 +21,10 @@ CALLED: Final = re.compile(r'^  File "(.+)", line (\d+), in ', re.MULTILINE)
 
 
 def failed(pipeline: Pipeline, error: PySparkException | Py4JJavaError) -> EngineError:
-    """Of a chain of causes the last one that has a code says most; without any, the last of all."""
     said = list(_causes(error))
     if in_python := next((text for text in said if WORKER in text), ""):
         return _raised(pipeline, in_python)
-    detail = plain_text(next((text for text in reversed(said) if re.search(r"\[[A-Z_.]+\]", text)), said[-1]))
+    detail = _telling(said)
     if any(DAMAGED.search(text) for text in said):
         return EngineError(
             f'the checkpoint of pipeline "{pipeline.name}" is damaged',
@@ -37,6 +36,17 @@ def failed(pipeline: Pipeline, error: PySparkException | Py4JJavaError) -> Engin
         detail=detail,
         hint="Its views are as they were after the last batch; --debug shows all that Spark says.",
     )
+
+
+def last_cause(error: PySparkException | Py4JJavaError) -> str:
+    """What is at the bottom of it, in one line."""
+    thrown: Handle = getattr(error, "java_exception", None) or getattr(error, "_origin", None)
+    return _telling(list(_messages(thrown)) or [str(error)])
+
+
+def _telling(said: Sequence[str]) -> str:
+    """Of a chain of causes the last one that has a code says most; without any, the last of all."""
+    return plain_text(next((text for text in reversed(said) if re.search(r"\[[A-Z_.]+\]", text)), said[-1]))
 
 
 def _raised(pipeline: Pipeline, text: str) -> EngineError:
@@ -55,8 +65,11 @@ def _raised(pipeline: Pipeline, text: str) -> EngineError:
 def _causes(error: PySparkException | Py4JJavaError) -> Iterator[str]:
     if isinstance(error, PySparkException):
         yield str(error).partition(PLAN)[0]
-        return
-    cause: Handle = error.java_exception
+    else:
+        yield from _messages(error.java_exception)
+
+
+def _messages(cause: Handle) -> Iterator[str]:
     while cause is not None:
         yield str(cause.getMessage() or cause.getClass().getSimpleName())
         cause = cause.getCause()

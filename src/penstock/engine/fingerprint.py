@@ -18,7 +18,7 @@ from penstock.model import Pipeline, Stream, Table, View, declaration_text
 
 STATE_FORMAT = 3
 """Other bytes in pages, pages of another size or another number of slots need another number."""
-NAMED = {"settings": "setting", "streams": "stream", "tables": "table", "views": "view"}
+NAMED = {"settings": "setting", "streams": "stream", "tables": "table", "files": "file", "views": "view"}
 """Parts that have parts, and what one of these is called."""
 
 
@@ -35,6 +35,7 @@ def fingerprint_of(pipeline: Pipeline, compiled: Compiled, log: Log, settings: M
         "settings": meant,
         "streams": {each.name: _digest(texts[each.name]) for each in pipeline.relations if isinstance(each, Stream)},
         "tables": {each.name: _digest(texts[each.name]) for each in pipeline.relations if isinstance(each, Table)},
+        "files": dict(sorted(compiled.files.items())),
         "views": {name: _digest(texts[name] + plan) for name, plan in compiled.plans.items()},
     }
 

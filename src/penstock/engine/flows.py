@@ -200,7 +200,7 @@ class Flows:
             if canonical.equals(known):
                 return self._graph.renamed(flow, range(len(node.columns)), node.columns)
         name = f"static {1 + sum(operator.kind == 'static' for operator in self._graph.operators)}"
-        source = self._graph.operator("static", name, plan=node.plan)
+        source = self._graph.operator("static", name, plan=node.plan, origin=self._door.origin(node.plan))
         source.row = list(node.columns)
         self._graph.sources[name] = source
         out = tuple(column.handle for column in node.columns)

@@ -94,13 +94,15 @@ class Graph:
     def __init__(self, door: Handle, jvm: Handle) -> None:
         self.door = door
         self.jvm = jvm
+        # Named once: Java looks for classes "java" and "java.util" in every jar before it takes them for packages.
+        self._java_list = jvm.java.util.ArrayList
         self.operators: list[Operator] = []
         self.sources: dict[str, Operator] = {}
         self.views: dict[str, tuple[Operator, Flow]] = {}
         self.late: dict[str, Operator] = {}
 
     def handles(self, items: Sequence[Any]) -> Handle:
-        made = self.jvm.java.util.ArrayList()
+        made = self._java_list()
         for item in items:
             made.add(item)
         return made

@@ -104,7 +104,10 @@ class Window:
 
 @dataclass(frozen=True)
 class Top:
-    """The rows from `offset` on, `limit` of them, in the order of `orders`, for each `partition`."""
+    """The rows from `offset` on, `limit` of them, in the order of `orders`, for each `partition`.
+
+    With `counted` as ranks, the rows whose rank is no more than the limit; as groups, those whose dense rank is.
+    """
 
     partition: tuple[Handle, ...]
     orders: tuple[Handle, ...]
@@ -113,6 +116,7 @@ class Top:
     columns: tuple[Column, ...]
     plan: Handle
     child: "Node"
+    counted: str = "rows"
 
 
 @dataclass(frozen=True)

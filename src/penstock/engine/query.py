@@ -39,7 +39,7 @@ class Query:
         self._graph = graph
         self._door = graph.door
         self.tuning = tuning
-        self._first = next((name for name, source in graph.sources.items() if source.kind == "source"), "")
+        self._first = _leading(graph)
         self._complete_tables()
         self.layout: Layout = laid_out(graph.operators, self._same_key, self._in_key)
 
@@ -208,3 +208,9 @@ class Query:
         ]
         made = self._door.level(input._jdf, self._graph.handles(chains), self.tuning.slots, self.tuning.page_bytes)
         return DataFrame(made, self._spark)
+
+
+def _leading(graph: Graph) -> str:
+    """The source that is in every batch: one that reads the log; else static rows, which have one batch only."""
+    by_kind = {source.kind: name for name, source in reversed(graph.sources.items())}
+    return by_kind.get("source") or by_kind.get("static", "")

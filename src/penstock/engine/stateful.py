@@ -99,8 +99,8 @@ def aggregated(graph: Graph, node: Aggregate, flow: Flow, closing: Closing | Non
         graph.connect(branch, operator, 0, key=graph.over(plan.keys(), branch), value=graph.over(plan.inputs(), branch))
     positions = list(plan.keyColumns())
     operator.key = tuple(node.columns[at].handle if at >= 0 else None for at in positions)
-    whole = all(at >= 0 for at in positions)
-    key = tuple(node.columns[at].id for at in positions) if whole else None
+    telling = list(plan.tellingColumns())
+    key = tuple(node.columns[at].id for at in telling) if all(at >= 0 for at in telling) else None
     return graph.answer(operator, node.columns, growing=False, key=key)
 
 
@@ -125,7 +125,9 @@ def topped(graph: Graph, node: Top, flow: Flow) -> Flow:
 def _first(graph: Graph, node: Top, flow: Flow, *, limit: int, offset: int, parts: int) -> Flow:
     handles = graph.handles
     columns = [column.handle for column in node.columns]
-    plan = graph.door.topPlan(handles(node.partition), handles(node.orders), handles(columns), limit, offset)
+    plan = graph.door.topPlan(
+        handles(node.partition), handles(node.orders), handles(columns), limit, offset, node.counted
+    )
     operator = graph.operator("top", plan=plan, node=node, growing=flow.growing, limit=limit, offset=offset)
     for branch in flow.branches:
         values = graph.values(branch)

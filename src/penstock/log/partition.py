@@ -5,6 +5,8 @@ hash equally (-0.0 and 0.0, every NaN). Records whose key is all NULL, and those
 partition per append, in turn.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -33,15 +35,21 @@ def split(columns: Columns, *, partition: int | None, turn: int) -> list[tuple[i
 
 
 def partitions_of(topic: Topic, batch: pa.RecordBatch, *, turn: int) -> np.ndarray[tuple[int, ...], np.dtype[np.int64]]:
-    hashes: Hashes = np.zeros(len(batch), np.uint64)
+    key = [batch.column(name) for name in topic.key]
     missing = np.ones(len(batch), bool)
-    with np.errstate(over="ignore"):
-        for name in topic.key:
-            array = batch.column(name)
-            hashes = mixed(hashes * PRIME + column_hashes(array))
-            missing &= array.is_null().to_numpy(zero_copy_only=False)
-        chosen = (hashes >> np.uint64(1)).astype(np.int64) % topic.partitions
+    for array in key:
+        missing &= array.is_null().to_numpy(zero_copy_only=False)
+    chosen = (row_hashes(key, len(batch)) >> np.uint64(1)).astype(np.int64) % topic.partitions
     return np.where(missing, turn % topic.partitions, chosen)
+
+
+def row_hashes(columns: Sequence[pa.Array], rows: int) -> Hashes:
+    """One 64-bit hash for each row of these columns."""
+    hashes: Hashes = np.zeros(rows, np.uint64)
+    with np.errstate(over="ignore"):
+        for array in columns:
+            hashes = mixed(hashes * PRIME + column_hashes(array))
+    return hashes
 
 
 def column_hashes(array: pa.Array) -> Hashes:
@@ -55,6 +63,11 @@ def column_hashes(array: pa.Array) -> Hashes:
     elif pa.types.is_floating(array.type):
         doubles = pc.fill_null(pc.cast(array, pa.float64()), 0.0).to_numpy(zero_copy_only=False) + 0.0
         found = mixed(np.where(np.isnan(doubles), np.float64("nan"), doubles).view(np.uint64))
+    elif pa.types.is_struct(array.type):
+        found = row_hashes(array.flatten(), len(array))
+    elif pa.types.is_list(array.type):
+        lengths = whole_numbers(pc.list_value_length(array))
+        found = mixed(sequence_hashes(column_hashes(array.flatten()), lengths))
     else:
         found = mixed(whole_numbers(array).view(np.uint64))
     return np.where(valid, found, NULL)
@@ -74,19 +87,23 @@ def unscaled(array: pa.Array) -> tuple[Hashes, Hashes]:
 
 
 def byte_hashes(array: pa.Array) -> Hashes:
-    """A polynomial in the bytes of each value, modulo 2^64, and its length."""
+    """A polynomial in the bytes of each value, and its length."""
     _, offsets_buffer, data_buffer = array.buffers()
     offsets = np.frombuffer(offsets_buffer, np.int32)[array.offset : array.offset + len(array) + 1].astype(np.int64)
-    lengths = np.diff(offsets)
+    data = np.frombuffer(data_buffer or b"", np.uint8)[offsets[0] : offsets[-1]]
+    return sequence_hashes(data.astype(np.uint64) + np.uint64(1), np.diff(offsets))
+
+
+def sequence_hashes(items: Hashes, lengths: np.ndarray[tuple[int, ...], np.dtype[np.int64]]) -> Hashes:
+    """Of sequences that lie one behind the other: a polynomial in the items of each, modulo 2^64, and its length."""
     found = lengths.astype(np.uint64) * PRIME
-    if data_buffer is None or not lengths.any():
+    if not lengths.any():
         return found
-    data = np.frombuffer(data_buffer, np.uint8)[offsets[0] : offsets[-1]].astype(np.uint64) + np.uint64(1)
-    starts = offsets[:-1] - offsets[0]
+    starts = np.cumsum(lengths) - lengths
     powers = np.cumprod(np.full(int(lengths.max()), PRIME, np.uint64))
-    within = np.arange(len(data)) - np.repeat(starts, lengths)
+    within = np.arange(len(items)) - np.repeat(starts, lengths)
     some = lengths > 0
-    found[some] += np.add.reduceat(data * powers[within], starts[some])
+    found[some] += np.add.reduceat(items * powers[within], starts[some])
     return found
 
 

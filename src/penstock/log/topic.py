@@ -9,26 +9,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from penstock.errors import LogError, SchemaError, did_you_mean
-from penstock.schema import Column, Scalar, Schema, parse_schema, parse_type, type_text
+from penstock.schema import Column, Schema, has_map, parse_schema, parse_type, type_text
 
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,199}")
 RAW = parse_schema("key BINARY, value BINARY, time TIMESTAMP")
-KEY_SCALARS = frozenset(
-    (
-        "BOOLEAN",
-        "TINYINT",
-        "SMALLINT",
-        "INT",
-        "BIGINT",
-        "FLOAT",
-        "DOUBLE",
-        "STRING",
-        "BINARY",
-        "DATE",
-        "TIMESTAMP",
-        "TIMESTAMP_NTZ",
-    )
-)
 
 
 @dataclass(frozen=True)
@@ -60,13 +44,11 @@ class Topic:
 
 
 def _check_key(topic: Topic, column: Column) -> None:
-    if not (isinstance(column.type, Scalar) and column.type.name in KEY_SCALARS) and not type_text(
-        column.type
-    ).startswith("DECIMAL"):
+    if has_map(column.type):
         raise SchemaError(
             f'column "{column.name}" of "{topic.name}" cannot be part of a key',
-            detail=f"Its type is {type_text(column.type)}.",
-            hint="Keys are numbers, strings, binary, dates and timestamps.",
+            detail=f"Its type is {type_text(column.type)}, and Spark does not compare maps.",
+            hint="Choose a column that can be compared.",
         )
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
 from penstock.errors import ModelError, Spot, did_you_mean
-from penstock.schema import Array, Map, Schema, Struct, Type, type_text
+from penstock.schema import Schema, has_map, type_text
 
 # Names become Spark's tables, topics, tables of stores and parts of addresses; the dot is left for topics of our own.
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}")
@@ -123,7 +123,7 @@ def _check_event_time(relation: Relation, name: str) -> None:
 def _check_key(table: Table, name: str) -> None:
     _check_column(table, name, about="key")
     column = table.schema.column(name)
-    if _has_map(column.type):
+    if has_map(column.type):
         raise ModelError(
             f'column "{name}" cannot be part of the key of "{table.name}"',
             detail=f"Its type is {type_text(column.type)}, and Spark does not compare maps.",
@@ -147,15 +147,3 @@ def _check_column(relation: Relation, name: str, *, about: str) -> None:
             hint=did_you_mean(name, names),
             about=about,
         )
-
-
-def _has_map(type_: Type) -> bool:
-    match type_:
-        case Map():
-            return True
-        case Array(element):
-            return _has_map(element)
-        case Struct(fields):
-            return any(_has_map(each.type) for each in fields)
-        case _:
-            return False

@@ -3,7 +3,6 @@ package penstock.kernel.engine
 import java.io.{DataInput, DataOutput}
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions._
-import org.apache.spark.sql.catalyst.expressions.aggregate._
 import org.apache.spark.sql.catalyst.expressions.codegen.GenerateMutableProjection
 import penstock.kernel.state.Entries
 
@@ -52,54 +51,5 @@ case class BufferFold(initial: Seq[Expression], updates: Seq[Expression]) extend
     val row = new UnsafeRow(updates.length)
     row.pointTo(bytes, bytes.length)
     mutable(row)
-  }
-}
-
-/** What an aggregate function of Spark's has gathered: `before` as it was written down, `since` an object for the rows that came since then.
-  *
-  * Functions promise that objects can be put together, but not that one which was read back takes further rows.
-  */
-private final class Grown(val before: Array[Byte]) {
-  var since: AnyRef = _
-}
-
-/** Any aggregate function of Spark that works on an object (sketches, percentiles, ...), where rows only come. `function` is bound to the row.
-  *
-  * One object: what was gathered.
-  */
-case class ObjectFold(function: TypedImperativeAggregate[AnyRef]) extends Fold {
-  override def longs: Int = 0
-  override def objects: Int = 1
-  override def merges: Boolean = false
-
-  override def add(g: Gathered, n: Int, o: Int, row: UnsafeRow, input: Int, weight: Long): Unit = {
-    if (g.things(o) == null) g.things(o) = new Grown(null)
-    val held = g.things(o).asInstanceOf[Grown]
-    if (held.since == null) held.since = function.createAggregationBuffer()
-    var i = 0L
-    while (i < weight) {
-      held.since = function.update(held.since, row)
-      i += 1
-    }
-  }
-  private def whole(thing: AnyRef): AnyRef = thing match {
-    case null => function.createAggregationBuffer()
-    case held: Grown if held.before == null => held.since
-    case held: Grown =>
-      val all = function.merge(function.createAggregationBuffer(), function.deserialize(held.before))
-      if (held.since == null) all else function.merge(all, function.deserialize(function.serialize(held.since)))
-  }
-  override def fill(g: Gathered, n: Int, o: Int, entries: Array[Entries], buffer: InternalRow, at: Int): Unit =
-    buffer.update(at, function.eval(whole(g.things(o))))
-  override def write(thing: AnyRef, out: DataOutput): Unit = Extremes.write(
-    thing match {
-      case null => null
-      case held: Grown if held.since == null => held.before
-      case held => function.serialize(whole(held))
-    },
-    out)
-  override def read(in: DataInput): AnyRef = {
-    val bytes = Extremes.read(in)
-    if (bytes == null) null else new Grown(bytes)
   }
 }

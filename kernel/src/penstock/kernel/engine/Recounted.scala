@@ -70,8 +70,12 @@ case class DistinctFold(inner: Fold, arguments: Arguments) extends Fold {
   override def read(in: java.io.DataInput): AnyRef = inner.read(in)
 }
 
-/** A fold over distinct values that cannot take rows back: the values are kept and gathered again for every answer, in the order of their bytes. */
-case class RecountedDistinctFold(inner: Fold, arguments: Arguments) extends Fold {
+/** A fold that cannot take rows back and whose answer is a matter of the values alone: they are kept and gathered again for every answer, in the order
+  * of their bytes. Where `distinct`, each once; otherwise as often as it is there.
+  *
+  * State: a collection, arguments -> how often. The work is as long as there are values.
+  */
+case class RecountedValuesFold(inner: Fold, arguments: Arguments, distinct: Boolean) extends Fold {
   override def longs: Int = 0
   override def merges: Boolean = false
   override def collections: Seq[Comparator[Array[Byte]]] = Seq(Operator.Bytes)
@@ -81,7 +85,7 @@ case class RecountedDistinctFold(inner: Fold, arguments: Arguments) extends Fold
   override def fill(g: Gathered, n: Int, o: Int, entries: Array[Entries], buffer: InternalRow, at: Int): Unit = {
     val gathered = new Gathered(inner.longs, inner.objects)
     val cursor = entries(0).ascending
-    while (cursor.next()) inner.add(gathered, 0, 0, arguments.row(cursor.key, 0), arguments.at, 1)
+    while (cursor.next()) inner.add(gathered, 0, 0, arguments.row(cursor.key, 0), arguments.at, if (distinct) 1 else Multiset.count(cursor.value))
     inner.fill(gathered, 0, 0, Array.empty, buffer, at)
   }
 }

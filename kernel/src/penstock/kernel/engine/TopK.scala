@@ -4,13 +4,15 @@ import java.util.{Comparator, LinkedHashMap => JavaMap}
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow
 import penstock.kernel.state.{Entries, State}
 
-/** The first rows of each key: `limit` of them in `order`, after the first `offset`; a row counts as often as it is there.
+/** The first rows of each key: `limit` of them in `order`, after the first `offset`; a row counts as often as it is there. Where `counted` is not by rows,
+  * peers are there together or not at all.
   *
   * In: changes of one key's rows. State: collection 0, the rows in order with their tallies: all of them, since one that leaves may bring up
   * any other; where the input is `growing`, no more than the answer needs.
   * Out: the rows that came into the answer or left it, retractions before assertions. The place is that of the last change, the stamp that of the row itself.
   */
-final case class TopK(id: Int, keyWidth: Int, order: RowOrder, limit: Long, offset: Long, growing: Boolean, edges: Seq[Edge]) extends Operator {
+final case class TopK(id: Int, keyWidth: Int, order: RowOrder, limit: Long, offset: Long, growing: Boolean, edges: Seq[Edge], counted: Counted = Counted.Rows)
+    extends Operator {
   override def orders: Array[Comparator[Array[Byte]]] = Array(order)
 
   private val needed: Long = if (limit > Long.MaxValue - offset) Long.MaxValue else limit + offset
@@ -39,32 +41,34 @@ final case class TopK(id: Int, keyWidth: Int, order: RowOrder, limit: Long, offs
   /** Adds the copies of each row in the answer, times `sign`; returns the last row that is needed, null where more would be. */
   private def answer(held: Entries, sign: Long, answers: JavaMap[Bytes, Placed]): Array[Byte] = {
     val cursor = held.ascending
-    var passed = 0L
-    while (passed < needed && cursor.next()) {
+    val taking = new Taking(counted, order, needed)
+    while (taking.open && cursor.next()) {
       val tally = cursor.value
-      val until = math.min(needed, passed + Tally.weight(tally))
-      val copies = until - math.max(offset, passed)
+      val before = taking.rows
+      val taken = taking.take(cursor.key, Tally.weight(tally))
+      val copies = before + taken - math.max(offset, before)
       if (copies > 0) answers.computeIfAbsent(new Bytes(cursor.key), _ => new Placed).add(sign * copies, Tally.stamp(tally))
-      passed = until
     }
-    if (passed < needed) null else cursor.key
+    if (taking.full) taking.last else null
   }
 
   private def change(held: Entries, envelope: Array[Byte], last: Array[Byte]): Unit =
     if (!growing) Tally.count(held, envelope)
     else if (Envelope.weight(envelope) < 0) throw new IllegalStateException("a row left an input that only grows")
-    else if (last == null || order.total(Bytes.ofRow(envelope).bytes, last) < 0) Tally.count(held, envelope)
+    else if (last == null || precedes(Bytes.ofRow(envelope).bytes, last)) Tally.count(held, envelope)
+
+  private def precedes(row: Array[Byte], last: Array[Byte]): Boolean =
+    if (counted == Counted.Rows) order.total(row, last) < 0 else order.compare(row, order.peers(last, RowOrder.After)) < 0
 
   /** Takes away what lies beyond the last row that is needed, and those of its copies that are not. */
   private def trim(held: Entries): Unit = {
     val cursor = held.ascending
-    var passed = 0L
+    val taking = new Taking(counted, order, needed)
     while (cursor.next()) {
       val tally = cursor.value
-      val kept = math.min(Tally.weight(tally), needed - passed)
+      val kept = taking.take(cursor.key, Tally.weight(tally))
       if (kept == 0) held.remove(cursor.key)
       else if (kept < Tally.weight(tally)) cursor.value = Tally.of(kept, Tally.stamp(tally), Tally.place(tally))
-      passed += kept
     }
   }
 

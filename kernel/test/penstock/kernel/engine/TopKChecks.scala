@@ -26,17 +26,37 @@ object TopKChecks {
       batches(random, limit = 1 + random.nextInt(6), offset = random.nextInt(4), growing = true))
     checks.seeded("no limit, only an offset", 2)(random => batches(random, Long.MaxValue, offset = 3, growing = false))
     checks.seeded("no rows are asked for", 1)(random => batches(random, limit = 0, offset = 0, growing = random.nextBoolean()))
+    Seq(Counted.Ranks, Counted.Groups).foreach { counted =>
+      checks.seeded(s"the first rows by $counted, with their peers", 6)(random =>
+        batches(random, limit = 1 + random.nextInt(4), offset = 0, growing = false, counted))
+      checks.seeded(s"the first rows by $counted of an input that only grows", 6)(random =>
+        batches(random, limit = 1 + random.nextInt(4), offset = 0, growing = true, counted))
+    }
     checks.seeded("the order of arrival shows neither in the state nor in the answer", 4)(arrival)
-    checks.check("an input that only grows keeps no more rows than the answer needs")(bounded())
+    checks.check("an input that only grows keeps no more rows than the answer needs")(bounded(Counted.Rows, 5))
+    checks.check("by rank too: the peers of the last one are needed")(bounded(Counted.Ranks, 10))
+    checks.check("and by groups of peers")(bounded(Counted.Groups, 50))
     checks.check("without an order rows go by their bytes")(unordered())
     checks.check("the top row of 100,000 leaves, and comes back: a handful of pages")(large())
     checks.close()
   }
 
-  private def topK(limit: Long, offset: Long, growing: Boolean, pages: Int = 256): OneOperator[TopK] =
-    new OneOperator(Types, Types, pages, TopK(1, 0, Order, limit, offset, growing, _))
+  private def topK(limit: Long, offset: Long, growing: Boolean, pages: Int = 256, counted: Counted = Counted.Rows): OneOperator[TopK] =
+    new OneOperator(Types, Types, pages, TopK(1, 0, Order, limit, offset, growing, _, counted))
 
   private def values(row: Row): Seq[Any] = Seq(row._1.map(_.asInstanceOf[AnyRef]).orNull, row._2)
+
+  /** The rows before which there are less than `limit` rows that are no peers, or groups of peers. */
+  private def ranked(rows: collection.Map[Row, Long], limit: Long, counted: Counted): Map[Seq[Any], Long] = {
+    def precedes(a: Option[Int], b: Option[Int]): Boolean = a.isDefined && (b.isEmpty || a.get > b.get)
+    rows.filter { case ((value, _), _) =>
+      val before = rows.toSeq.filter { case ((other, _), _) => precedes(other, value) }
+      (if (counted == Counted.Ranks) before.map(_._2).sum else before.map(_._1._1).distinct.size.toLong) < limit
+    }.map { case (row, times) => values(row) -> times }.toMap
+  }
+
+  private def wanted(rows: collection.Map[Row, Long], limit: Long, offset: Long, counted: Counted): Map[Seq[Any], Long] =
+    if (counted == Counted.Rows) wanted(rows, limit, offset) else ranked(rows, limit, counted)
 
   private def wanted(rows: collection.Map[Row, Long], limit: Long, offset: Long): Map[Seq[Any], Long] = {
     val sorted = rows.toSeq.sortBy { case ((a, b), _) => (a.isEmpty, a.map(-_).getOrElse(0), b) }
@@ -44,17 +64,17 @@ object TopKChecks {
     copies.drop(offset.toInt).take(math.min(limit, Int.MaxValue.toLong).toInt).groupMapReduce(identity)(_ => 1L)(_ + _)
   }
 
-  private def batches(random: Random, limit: Long, offset: Long, growing: Boolean): Unit = {
-    val found = topK(limit, offset, growing)
+  private def batches(random: Random, limit: Long, offset: Long, growing: Boolean, counted: Counted = Counted.Rows): Unit = {
+    val found = topK(limit, offset, growing, counted = counted)
     val rows = mutable.Map.empty[Row, Long]
     var place = 0L
     (1 to 30).foreach { batch =>
-      val before = wanted(rows, limit, offset)
+      val before = wanted(rows, limit, offset, counted)
       val envelopes = Seq.fill(1 + random.nextInt(12))(step(random, rows, growing)).map { case (row, weight) =>
         place += 1
         found.envelope(values(row), weight, place)
       }
-      equal(found.batch(envelopes), OneOperator.difference(before, wanted(rows, limit, offset)), s"batch $batch")
+      equal(found.batch(envelopes), OneOperator.difference(before, wanted(rows, limit, offset, counted)), s"batch $batch")
     }
     if (!growing) {
       found.batch(rows.toSeq.map { case (row, times) => found.envelope(values(row), -times, place + 1) })
@@ -89,14 +109,14 @@ object TopKChecks {
     }
   }
 
-  private def bounded(): Unit = {
-    val found = topK(3, 2, growing = true)
+  private def bounded(counted: Counted, rows: Int): Unit = {
+    val found = if (counted == Counted.Rows) topK(3, 2, growing = true) else topK(5, 0, growing = true, counted = counted)
     (0 until 1_000).foreach(i => found.batch(Seq(found.envelope(values((Some(i % 100), i)), 1, i))))
     val slot = new Slot(found.store.begin(), 256, found.operator.orders)
     val cursor = slot.state(new Key(Array.emptyByteArray, 0, 0, 0L)).entries(0).ascending
     var count = 0
     while (cursor.next()) count += 1
-    equal(count, 5, "rows that are kept")
+    equal(count, rows, "rows that are kept")
   }
 
   private def unordered(): Unit = {

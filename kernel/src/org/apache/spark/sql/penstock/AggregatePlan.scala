@@ -2,7 +2,7 @@ package org.apache.spark.sql.penstock
 
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.expressions.aggregate.{Average, BitAndAgg, BitOrAgg, BitXorAgg, CollectList, CollectSet, Count,
-  DeclarativeAggregate, ImperativeAggregate, Max, Min, Sum, TypedImperativeAggregate, AggregateExpression, AggregateFunction}
+  DeclarativeAggregate, ImperativeAggregate, ListAgg, Max, Min, Sum, TypedImperativeAggregate, AggregateExpression, AggregateFunction}
 import org.apache.spark.sql.catalyst.optimizer.NormalizeFloatingNumbers
 import org.apache.spark.sql.catalyst.planning.PhysicalAggregation
 import org.apache.spark.sql.catalyst.plans.logical.{Aggregate => LogicalAggregate}
@@ -47,6 +47,15 @@ final class AggregatePlan(node: LogicalAggregate, growing: Boolean) {
     case _ => false
   })).toArray
 
+  /** For each key the position of an output column that tells it, or -1: the key itself, or the start or the end of a window. */
+  val tellingColumns: Array[Int] = groups.zip(keyColumns).map { case (group, at) =>
+    if (at >= 0 || !TimeWindows.isMadeIn(node.child, group.toAttribute)) at
+    else results.indexWhere(r => AggregatePlan.plain(r) match {
+      case GetStructField(a: AttributeReference, _, _) => a.exprId == group.exprId
+      case _ => false
+    })
+  }.toArray
+
   private def placed: Seq[Folded] = {
     var at = 0
     planned.map { p =>
@@ -79,9 +88,10 @@ final class AggregatePlan(node: LogicalAggregate, growing: Boolean) {
       case f: BitOrAgg => own(e, f, Seq(f.child), _ => BitFold(f.child.dataType, "or"))
       case f: CollectSet if f.ignoreNulls => direct(e, f, Seq(NormalizeFloatingNumbers.normalize(f.child)), _ => CollectFold(f.child.dataType, set = true), ordered = false)
       case f: CollectList if f.ignoreNulls && !e.isDistinct => direct(e, f, Seq(f.child), _ => CollectFold(f.child.dataType, set = false), ordered = true)
-      case f if e.isDistinct => again(distinct(buffered(e, f)), RecountedDistinctFold)
-      case f if growing => buffered(e, f)
-      case f => again(buffered(e, f), RecountedFold)
+      case f if e.isDistinct => again(distinct(buffered(e, f)), RecountedValuesFold(_, _, distinct = true))
+      case f if growing => resumed(buffered(e, f))
+      case f if AggregatePlan.followsRows(f) => again(buffered(e, f), RecountedFold)
+      case f => again(buffered(e, f), RecountedValuesFold(_, _, distinct = false))
     }
   }
 
@@ -93,7 +103,15 @@ final class AggregatePlan(node: LogicalAggregate, growing: Boolean) {
 
   /** The same function by another fold around its own, which keeps the arguments. */
   private def again(p: Planned, around: (Fold, Arguments) => Fold): Planned =
-    p.copy(fold = at => around(p.fold(at), Arguments(at, p.inputs.map(_.dataType), inputs.length)), ordered = false)
+    p.copy(fold = at => around(p.fold(at), arguments(p, at)), ordered = false)
+
+  /** The same function where rows only come: one that works on an object needs the latest rows beside it. */
+  private def resumed(p: Planned): Planned = p.copy(fold = at => p.fold(at) match {
+    case plain: ObjectFold => GrowingFold(plain, arguments(p, at))
+    case other => other
+  })
+
+  private def arguments(p: Planned, at: Int): Arguments = Arguments(at, p.inputs.map(_.dataType), inputs.length)
 
   private def own(e: AggregateExpression, f: DeclarativeAggregate, inputs: Seq[Expression], fold: Int => Fold): Planned =
     Planned(e, inputs, fold, f.aggBufferAttributes, f.evaluateExpression)
@@ -173,6 +191,11 @@ object AggregatePlan {
   def plain(e: NamedExpression): Expression = e match {
     case Alias(child, _) => child
     case other => other
+  }
+  /** Whether the answer depends on the order in which rows came: not that of a sketch, a percentile or a histogram. */
+  private def followsRows(f: AggregateFunction): Boolean = f match {
+    case _: DeclarativeAggregate | _: ListAgg => true
+    case other => byOrder(other)
   }
   /** Functions that Spark calls not deterministic only because they follow the order of rows, which here is the order of places. */
   private def byOrder(f: AggregateFunction): Boolean =

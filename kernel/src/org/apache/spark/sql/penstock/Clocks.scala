@@ -18,7 +18,7 @@ final class Clocks(streams: Map[String, String]) {
 
   /** The clock of an aggregate, and where its window stands among what it groups by. */
   def of(aggregate: Aggregate): Option[(Clock, Int)] = aggregate.groupingExpressions.zipWithIndex.flatMap {
-    case (window: Attribute, at) if Windows.isWindow(window.dataType) => of(aggregate.child, window).map((_, at))
+    case (window: Attribute, at) if TimeWindows.isWindow(window.dataType) => of(aggregate.child, window).map((_, at))
     case _ => None
   }.headOption
 
@@ -52,7 +52,7 @@ final class Clocks(streams: Map[String, String]) {
     case Project(items, child) => items.find(_.exprId == column.exprId).flatMap(source).flatMap(of(child, _))
     case expand: Expand =>
       val at = expand.output.indexWhere(_.exprId == column.exprId)
-      expand.projections.map(_(at)).map { case a: Attribute => Some(a); case e => Windows.source(e) }.distinct match {
+      expand.projections.map(_(at)).map { case a: Attribute => Some(a); case e => TimeWindows.source(e) }.distinct match {
         case Seq(Some(found)) => of(expand.child, found)
         case _ => None
       }
@@ -81,6 +81,6 @@ final class Clocks(streams: Map[String, String]) {
   private def source(item: NamedExpression): Option[Attribute] = item match {
     case a: Attribute => Some(a)
     case Alias(a: Attribute, _) => Some(a)
-    case other => Windows.source(other)
+    case other => TimeWindows.source(other)
   }
 }

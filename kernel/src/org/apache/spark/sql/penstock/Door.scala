@@ -35,7 +35,7 @@ object Door {
   }
   def schema(node: LogicalPlan): StructType = StructType(node.output.map(a => StructField(a.name, a.dataType, a.nullable)))
   def identity(attribute: NamedExpression): Long = attribute.exprId.id
-  /** The plan as text that is the same in every process, and another one when static rows are others. */
+  /** The plan as text that is the same in every process, and another one when static rows are others; for files see `filesOf`. */
   def canonicalText(node: LogicalPlan): String = {
     val fixed = node.collectWithSubqueries { case leaf: LeafNode if relation(leaf) == null => fixedText(leaf) }
     // The column that an existence join adds keeps its number there, which is another one in every process.
@@ -44,9 +44,18 @@ object Door {
   }
   private def fixedText(leaf: LeafNode): String = leaf match {
     case values: LocalRelation => values.data.mkString(" ")
-    case LogicalRelation(files: HadoopFsRelation, _, _, _, _) =>
-      files.location.listFiles(Nil, Nil).flatMap(_.files).map(f => s"${f.getPath} ${f.getLen} ${f.getModificationTime}").sorted.mkString(" ")
+    case LogicalRelation(_: HadoopFsRelation, _, _, _, _) => ""
     case other => other.simpleString(1000)
+  }
+  /** All files that a plan reads, each as its path and what tells whether it is another one: its length and the time of its last change. */
+  def filesOf(node: LogicalPlan): Array[Array[String]] = node.collectWithSubqueries {
+    case LogicalRelation(files: HadoopFsRelation, _, _, _, _) => files.location.listFiles(Nil, Nil).flatMap(_.files)
+  }.flatten.map(f => Array(f.getPath.toUri.getPath, s"${f.getLen} ${f.getModificationTime}")).toArray
+  /** Where the rows of a leaf that is no declared relation come from, for people. */
+  def origin(leaf: LogicalPlan): String = leaf match {
+    case LogicalRelation(files: HadoopFsRelation, _, _, _, _) => s"$files ${files.location.rootPaths.map(_.toUri.getPath).mkString(", ")}"
+    case _: LocalRelation => "VALUES"
+    case other => other.nodeName
   }
   /** Whether arrays in the answer stand in an order that Spark leaves open. */
   def collects(node: LogicalPlan): Boolean = node.exists(_.expressions.exists(_.exists {
@@ -147,8 +156,14 @@ object Door {
   def number(e: Expression): Int = e.eval().asInstanceOf[Int]
   def joinPlan(join: LogicalJoin): JoinPlan = new JoinPlan(join)
   def windowPlan(window: LogicalWindow): WindowPlan = new WindowPlan(window, SQLConf.get.sessionLocalTimeZone)
-  def topPlan(partition: JavaList[Expression], orders: JavaList[SortOrder], columns: JavaList[Attribute], limit: Int, offset: Int): TopPlan =
-    new TopPlan(seq(partition), seq(orders), seq(columns), limit, offset)
+  def topPlan(partition: JavaList[Expression], orders: JavaList[SortOrder], columns: JavaList[Attribute], limit: Int, offset: Int, counted: String): TopPlan = {
+    val by = counted match {
+      case "rows" => Counted.Rows
+      case "ranks" => Counted.Ranks
+      case "groups" => Counted.Groups
+    }
+    new TopPlan(seq(partition), seq(orders), seq(columns), limit, offset, by)
+  }
   def aggregatePlan(node: LogicalAggregate, growing: Boolean): AggregatePlan = new AggregatePlan(node, growing)
 
   // Putting operators together

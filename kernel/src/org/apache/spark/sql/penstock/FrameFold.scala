@@ -68,7 +68,9 @@ object FrameFold {
     case _: KllSketchAggBase | _: KllMergeAggBase[_] => throw new Unsupported(f.sql, "its answer is not determined by its input")
     case d: DeclarativeAggregate => FrameFold(arguments(d), declarative(d, _), d.aggBufferAttributes, d.evaluateExpression)
     case t: TypedImperativeAggregate[_] =>
-      direct(t, arguments(t), at => ObjectFold(bound(t, at).asInstanceOf[TypedImperativeAggregate[AnyRef]]))
+      val inputs = arguments(t)
+      val types = inputs.map(_.dataType)
+      direct(t, inputs, at => GrowingFold(ObjectFold(bound(t, at).asInstanceOf[TypedImperativeAggregate[AnyRef]]), Arguments(at, types, at + types.length)))
     case i: ImperativeAggregate =>
       direct(i, arguments(i), at => ImperativeFold(bound(i.withNewMutableAggBufferOffset(0), at).asInstanceOf[ImperativeAggregate]))
     case other => throw new Unsupported(other.sql, s"${other.prettyName} is not kept over windows")

@@ -23,7 +23,7 @@ final class Lateness(streams: Map[String, String], allowed: Long) {
     val timely = grouped(aggregate).fold(aggregate)(found => aggregate.copy(child = Filter(Not(found.late(allowed)), found.child)))
     val clock = if (complete.isEmpty) None else new Clocks(streams).of(timely).filter(_._1.complete)
     clock.fold(timely) { case (clock, at) =>
-      val end = Windows.micros(GetStructField(timely.groupingExpressions(at), 1))
+      val end = TimeWindows.micros(GetStructField(timely.groupingExpressions(at), 1))
       timely.copy(child = Filter(LessThanOrEqual(end, Literal(complete(clock.stream))), timely.child))
     }
   }
@@ -59,7 +59,7 @@ final class Lateness(streams: Map[String, String], allowed: Long) {
 
   /** A window that is grouped by, over rows with their stamps. */
   private case class Grouped(stream: String, window: Attribute, stamp: Attribute, child: LogicalPlan) {
-    def end: Expression = Windows.micros(GetStructField(window, 1))
+    def end: Expression = TimeWindows.micros(GetStructField(window, 1))
     def late(allowed: Long): Expression = Lateness.passed(end, stamp, allowed)
   }
 
@@ -68,7 +68,7 @@ final class Lateness(streams: Map[String, String], allowed: Long) {
   }.headOption
 
   private def windowsOf(aggregate: Aggregate): Seq[Attribute] =
-    aggregate.groupingExpressions.collect { case a: Attribute if Windows.isWindow(a.dataType) => a }
+    aggregate.groupingExpressions.collect { case a: Attribute if TimeWindows.isWindow(a.dataType) => a }
 
   /** A plan whose rows have, behind the rest, the columns of the stream's record from which their time comes. */
   private case class Carried(stream: String, plan: LogicalPlan, own: Seq[Attribute], hidden: Seq[Attribute]) {
@@ -108,12 +108,12 @@ final class Lateness(streams: Map[String, String], allowed: Long) {
   private def below(item: NamedExpression): Option[Attribute] = item match {
     case a: Attribute => Some(a)
     case Alias(a: Attribute, _) => Some(a)
-    case other => Windows.source(other)
+    case other => TimeWindows.source(other)
   }
 
   private def expanded(expand: Expand, column: Attribute): Option[Carried] = {
     val at = expand.output.indexWhere(_.exprId == column.exprId)
-    val sources = expand.projections.map(_(at)).map { case a: Attribute => Some(a); case e => Windows.source(e) }.distinct
+    val sources = expand.projections.map(_(at)).map { case a: Attribute => Some(a); case e => TimeWindows.source(e) }.distinct
     sources match {
       case Seq(Some(source)) => carried(expand.child, source).map { found =>
         val more = found.more(expand.output)
@@ -144,7 +144,7 @@ final class Lateness(streams: Map[String, String], allowed: Long) {
     case (base, time, windows) => carried(base, time).map { found =>
       val window = AttributeReference("window", windows.head.dataType)()
       val each = Expand(windows.map(_ +: found.record), window +: found.record, found.plan)
-      val (start, end, at) = (Windows.micros(GetStructField(window, 0)), Windows.micros(GetStructField(window, 1)), Windows.micros(time))
+      val (start, end, at) = (TimeWindows.micros(GetStructField(window, 0)), TimeWindows.micros(GetStructField(window, 1)), TimeWindows.micros(time))
       val inside = And(LessThanOrEqual(start, at), LessThan(at, end))
       Lateness.letters(found.stream, found.own, found.hidden, window, Filter(And(inside, Lateness.passed(end, found.stamp, allowed)), each))
     }
@@ -153,14 +153,14 @@ final class Lateness(streams: Map[String, String], allowed: Long) {
   /** The plan before joins, the time in it, and the windows that a row may be in. */
   private def made(plan: LogicalPlan, window: Attribute): Option[(LogicalPlan, Attribute, Seq[Expression])] = plan match {
     case Project(items, child) => items.find(_.exprId == window.exprId).flatMap {
-      case Alias(e, _) if Windows.source(e).isDefined => beside(child, Windows.source(e).get).map { case (base, time) => (base, time, Seq(e)) }
+      case Alias(e, _) if TimeWindows.source(e).isDefined => beside(child, TimeWindows.source(e).get).map { case (base, time) => (base, time, Seq(e)) }
       case item => below(item).flatMap(made(child, _))
     }
     case expand: Expand =>
       val windows = expand.projections.map(_(expand.output.indexWhere(_.exprId == window.exprId)))
       windows.distinct match {
         case Seq(same: Attribute) => made(expand.child, same) // subtotals within a window
-        case _ => windows.flatMap(Windows.source(_)).headOption.flatMap(beside(expand.child, _)).map { case (base, time) => (base, time, windows) }
+        case _ => windows.flatMap(TimeWindows.source(_)).headOption.flatMap(beside(expand.child, _)).map { case (base, time) => (base, time, windows) }
       }
     case _: Aggregate => None
     case _ => plan.children.find(_.outputSet.contains(window)).flatMap(made(_, window))
@@ -180,7 +180,7 @@ object Lateness {
   /** Whether the watermark had passed a window's end, and what is allowed beyond it, when the row came. */
   private def passed(end: Expression, stamp: Attribute, allowed: Long): Expression = {
     val last = if (allowed == 0) end else Add(end, Literal(allowed))
-    Coalesce(Seq(LessThanOrEqual(last, Windows.micros(stamp)), Literal(false)))
+    Coalesce(Seq(LessThanOrEqual(last, TimeWindows.micros(stamp)), Literal(false)))
   }
 
   /** What is kept of late rows. */
@@ -190,7 +190,7 @@ object Lateness {
     val columns = Seq[(String, Expression)](
       "relation" -> Literal(stream), "partition" -> column("_partition"), "offset" -> column("_offset"),
       "reason" -> Literal(Reason), "window_start" -> start, "window_end" -> end, "watermark" -> stamp,
-      "late_by" -> Subtract(Windows.micros(stamp), Windows.micros(end)), "row" -> Leaving.json(own))
+      "late_by" -> Subtract(TimeWindows.micros(stamp), TimeWindows.micros(end)), "row" -> Leaving.json(own))
     Project(columns.map { case (name, e) => Alias(e, name)() }, rows)
   }
   private val Reason = "the window was over"

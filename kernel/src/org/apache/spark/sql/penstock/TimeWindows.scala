@@ -1,10 +1,11 @@
 package org.apache.spark.sql.penstock
 
 import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.catalyst.plans.logical.{Expand, Filter, LogicalPlan, Project}
 import org.apache.spark.sql.types.{DataType, LongType, StructType, TimestampNTZType, TimestampType}
 
 /** Windows of time, as Catalyst writes them: a struct of a start, and an end that is a fixed time later, both made from one column. */
-object Windows {
+object TimeWindows {
   def isWindow(of: DataType): Boolean = of match {
     case StructType(Array(start, end)) => start.name == "start" && end.name == "end" && isTime(start.dataType) && start.dataType == end.dataType
     case _ => false
@@ -25,6 +26,20 @@ object Windows {
         case _ => None
       }
     case _ => None
+  }
+
+  /** Whether the column is a window of time, so that its start tells its end. */
+  def isMadeIn(plan: LogicalPlan, column: Attribute): Boolean = plan match {
+    case Filter(_, child) => isMadeIn(child, column)
+    case Project(items, child) => items.find(_.exprId == column.exprId).exists {
+      case same: Attribute => isMadeIn(child, same)
+      case Alias(same: Attribute, _) => isMadeIn(child, same)
+      case made => source(made).isDefined
+    }
+    case expand: Expand =>
+      val at = expand.output.indexWhere(_.exprId == column.exprId)
+      at >= 0 && expand.projections.forall(each => source(each(at)).isDefined)
+    case _ => false
   }
 
   /** A time as a number of microseconds. */
