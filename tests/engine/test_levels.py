@@ -1,14 +1,16 @@
 """Which operators run together, and when."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
 
 from penstock.engine.graph import Branch, Edge, Operator
 from penstock.engine.levels import Layout, laid_out
 
 
-def layout(edges: dict[str, str], same: Collection[str], within: Collection[str] = (), tables: str = "") -> Layout:
+def layout(
+    edges: dict[str, str], same: Collection[str], within: Mapping[str, Sequence[int]] | None = None, tables: str = ""
+) -> Layout:
     """Of operators with names of one letter: `edges` says where each sends rows, to a view where it does not; `same`,
-    which do so under their key; `within`, which do so under one that contains it.
+    which do so under their key; `within`, which do so under one that contains it, and at which place, edge by edge.
     """
     names = sorted({*edges, *"".join(edges.values())})
     operators = [
@@ -16,14 +18,19 @@ def layout(edges: dict[str, str], same: Collection[str], within: Collection[str]
     ]
     operators.append(Operator(len(names), "view", "-"))
     known = {operator.title: operator for operator in operators}
+    places: dict[Edge, int] = {}
     for name in names:
-        for target in edges.get(name, "-"):
-            known[name].edges.append(Edge(Branch(known[name], (), (), ()), known[target], 0, (), ()))
+        targets = edges.get(name, "-")
+        for at, target in enumerate(targets):
+            edge = Edge(Branch(known[name], (), (), ()), known[target], 0, (), ())
+            known[name].edges.append(edge)
+            if name + target in (within or {}):
+                places[edge] = (within or {})[name + target][targets[:at].count(target)]
 
-    def named(edge: Edge) -> str:
-        return edge.source.title + edge.target.title
+    def is_same(edge: Edge) -> bool:
+        return edge.source.title + edge.target.title in same
 
-    return laid_out(operators, lambda edge: named(edge) in same, lambda edge: named(edge) in {*same, *within})
+    return laid_out(operators, is_same, lambda edge: (frozenset({places[edge]}),) if edge in places else ())
 
 
 def chains(found: Layout) -> list[str]:
@@ -52,13 +59,18 @@ def test_a_chain_is_one_above_the_highest_that_it_feeds() -> None:
 
 
 def test_what_follows_under_a_key_that_contains_it_runs_together() -> None:
-    assert chains(layout({"a": "b", "b": "c"}, (), ("ab", "bc"))) == ["abc"]
-    assert chains(layout({"a": "b", "b": "c"}, {"ab"}, {"bc"})) == ["abc"]
-    assert chains(layout({"a": "b", "b": "c"}, {"bc"}, {"ab"})) == ["abc"]
+    assert chains(layout({"a": "b", "b": "c"}, (), {"ab": [0], "bc": [1]})) == ["abc"]
+    assert chains(layout({"a": "b", "b": "c"}, {"ab"}, {"bc": [0]})) == ["abc"]
+    assert chains(layout({"a": "b", "b": "c"}, {"bc"}, {"ab": [0]})) == ["abc"]
+    assert chains(layout({"a": "bb"}, (), {"ab": [1, 1]})) == ["ab"]
 
 
 def test_what_gets_rows_from_elsewhere_under_a_longer_key_runs_apart() -> None:
-    assert chains(layout({"a": "b", "c": "b"}, (), {"ab"})) == ["a", "b", "c"]
-    assert chains(layout({"a": "b", "c": "b"}, (), {"ab", "cb"})) == ["a", "b", "c"]
-    assert chains(layout({"a": "b", "b": "c", "d": "c"}, {"bc"}, {"ab"})) == ["a", "bc", "d"]
-    assert chains(layout({"a": "b", "c": "b"}, {"cb"}, {"ab"}, tables="c")) == ["a", "cb"]
+    assert chains(layout({"a": "b", "c": "b"}, (), {"ab": [0]})) == ["a", "b", "c"]
+    assert chains(layout({"a": "b", "c": "b"}, (), {"ab": [0], "cb": [0]})) == ["a", "b", "c"]
+    assert chains(layout({"a": "b", "b": "c", "d": "c"}, {"bc"}, {"ab": [0]})) == ["a", "bc", "d"]
+    assert chains(layout({"a": "b", "c": "b"}, {"cb"}, {"ab": [0]}, tables="c")) == ["a", "cb"]
+
+
+def test_what_gets_the_shorter_key_at_different_places_runs_apart() -> None:
+    assert chains(layout({"a": "bb"}, (), {"ab": [0, 1]})) == ["a", "b"]

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 
 from penstock.engine.graph import Edge, Operator
 
+Within = tuple[frozenset[int], ...]
+"""For each part of one key, the places at which it stands in another."""
 SINKS = ("view", "late")
 PLACELESS = ("source", "static", "evaluated", *SINKS)
 TABLES = ("upsert", "bag")
@@ -36,9 +38,11 @@ class Layout:
         return max(self.level.values(), default=0)
 
 
-def laid_out(operators: Sequence[Operator], same_key: Callable[[Edge], bool], in_key: Callable[[Edge], bool]) -> Layout:
-    """`same_key` says whether an edge leaves and arrives under the same key; `in_key`, whether it arrives under a key
-    that contains the one it left.
+def laid_out(
+    operators: Sequence[Operator], same_key: Callable[[Edge], bool], in_key: Callable[[Edge], Within]
+) -> Layout:
+    """`same_key` says whether an edge leaves and arrives under the same key; `in_key`, where in the key that it arrives
+    under the parts of the one that it left are, nothing if they are not.
     """
     placed = [operator for operator in operators if operator.kind not in PLACELESS and operator.edges]
     group = {operator.id: operator.id for operator in placed}
@@ -47,7 +51,7 @@ def laid_out(operators: Sequence[Operator], same_key: Callable[[Edge], bool], in
     for edge in edges:
         if edge not in moving:
             _join(group, operators, edge, moving)
-    narrowing = [edge for edge in moving if in_key(edge)]
+    narrowing = {edge: within for edge in moving if (within := in_key(edge))}
     for edge in narrowing:
         if _gets_all(group, operators, edge, narrowing):
             _join(group, operators, edge, [each for each in moving if each not in narrowing])
@@ -74,11 +78,13 @@ def _join(group: dict[int, int], operators: Sequence[Operator], edge: Edge, movi
         group.update(dict.fromkeys(merged, one))
 
 
-def _gets_all(group: Mapping[int, int], operators: Sequence[Operator], edge: Edge, narrowing: Sequence[Edge]) -> bool:
-    """Whether all that comes to the group of the edge's target does so from that of its source, by such edges: what
-    comes from elsewhere is sent to where the target's own key says.
+def _gets_all(
+    group: Mapping[int, int], operators: Sequence[Operator], edge: Edge, narrowing: Mapping[Edge, Within]
+) -> bool:
+    """Whether all that comes to the group of the edge's target does so from its source, by such edges, with the key
+    that was left at the same places: what comes from elsewhere, or has it elsewhere, would be in other slots.
     """
-    giver, taker = group[edge.source.id], group[edge.target.id]
+    taker = group[edge.target.id]
     coming = [
         each
         for operator in operators
@@ -86,7 +92,10 @@ def _gets_all(group: Mapping[int, int], operators: Sequence[Operator], edge: Edg
         if group.get(each.target.id) == taker and group.get(operator.id) != taker
     ]
     tables = any(operator.kind in TABLES and group.get(operator.id) == taker for operator in operators)
-    return not tables and all(group.get(each.source.id) == giver and each in narrowing for each in coming)
+    if tables or not all(each.source is edge.source and each in narrowing for each in coming):
+        return False
+    parts = zip(*(narrowing[each] for each in coming), strict=True)
+    return all(frozenset.intersection(*places) for places in parts)
 
 
 def _reaches(operators: Sequence[Operator], group: Mapping[int, int], starts: Iterable[int], goals: set[int]) -> bool:

@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from penstock.engine.evaluation import BY_NAME, evaluated_streams, named_row
 from penstock.engine.graph import Branch, Edge, Graph, Operator
-from penstock.engine.levels import SINKS, TABLES, Layout, laid_out
+from penstock.engine.levels import SINKS, TABLES, Layout, Within, laid_out
 from penstock.engine.nodes import Handle
 from penstock.engine.stateful import Closing
 
@@ -58,10 +58,13 @@ class Query:
         left = self._left_keys(edge)
         return len(left) == len(edge.key) > 0 and all(map(self._is_any, left, edge.key))
 
-    def _in_key(self, edge: Edge) -> bool:
-        """Whether rows arrive under a key that contains the one that they left."""
-        left = self._left_keys(edge)
-        return len(left) > 0 and all(any(self._is_any(mine, theirs) for theirs in edge.key) for mine in left)
+    def _in_key(self, edge: Edge) -> Within:
+        """Where in the key that rows arrive under the parts of the one that they left are; nothing if one is not."""
+        found = [
+            frozenset(at for at, theirs in enumerate(edge.key) if self._is_any(mine, theirs))
+            for mine in self._left_keys(edge)
+        ]
+        return tuple(found) if all(found) else ()
 
     def _left_keys(self, edge: Edge) -> list[tuple[Handle, ...]]:
         """Each part of the key that rows leave under, in all the ways in which it can be said."""

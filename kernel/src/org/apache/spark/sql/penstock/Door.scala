@@ -139,10 +139,10 @@ object Door {
   }
   /** The stream whose watermark completes the windows of an aggregate, and where they stand in its key; null if none does. */
   def clock(node: LogicalAggregate, streams: JavaMap[String, String]): Array[AnyRef] =
-    new Clocks(streams.asScala.toMap).of(node).filter(_._1.complete).map { case (clock, at) => Array[AnyRef](clock.stream, Int.box(at)) }.orNull
+    new Clocks(streams.asScala.toMap).of(node).map { case (stream, at) => Array[AnyRef](stream, Int.box(at)) }.orNull
   def hasClock(plan: LogicalPlan, streams: JavaMap[String, String]): Boolean = {
     val clocks = new Clocks(streams.asScala.toMap)
-    plan.exists { case aggregate: LogicalAggregate => clocks.of(aggregate).exists(_._1.complete); case _ => false }
+    plan.exists { case aggregate: LogicalAggregate => clocks.of(aggregate).isDefined; case _ => false }
   }
   /** How far the watermark of a topic has come before a frame; the options are those of the source. */
   def watermark(options: JavaMap[String, String], frame: Long): Long = {

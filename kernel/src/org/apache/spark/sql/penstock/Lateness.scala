@@ -20,11 +20,11 @@ final class Lateness(streams: Map[String, String], allowed: Long) {
 
   /** The query without rows that are late; with `complete`, by stream, without windows that are still open at that time. */
   def left(query: LogicalPlan, complete: Map[String, Long]): LogicalPlan = within(plain(query)) { aggregate =>
-    val timely = grouped(aggregate).fold(aggregate)(found => aggregate.copy(child = Filter(Not(found.late(allowed)), found.child)))
-    val clock = if (complete.isEmpty) None else new Clocks(streams).of(timely).filter(_._1.complete)
-    clock.fold(timely) { case (clock, at) =>
+    val timely = grouped(aggregate).fold(aggregate)(found => aggregate.copy(child = Filter(Not(found.late), found.rows.plan)))
+    val clock = if (complete.isEmpty) None else new Clocks(streams).of(timely)
+    clock.fold(timely) { case (stream, at) =>
       val end = TimeWindows.micros(GetStructField(timely.groupingExpressions(at), 1))
-      timely.copy(child = Filter(LessThanOrEqual(end, Literal(complete(clock.stream))), timely.child))
+      timely.copy(child = Filter(LessThanOrEqual(end, Literal(complete(stream))), timely.child))
     }
   }
 
@@ -58,14 +58,12 @@ final class Lateness(streams: Map[String, String], allowed: Long) {
   }
 
   /** A window that is grouped by, over rows with their stamps. */
-  private case class Grouped(stream: String, window: Attribute, stamp: Attribute, child: LogicalPlan) {
-    def end: Expression = TimeWindows.micros(GetStructField(window, 1))
-    def late(allowed: Long): Expression = Lateness.passed(end, stamp, allowed)
+  private case class Grouped(window: Attribute, rows: Carried) {
+    def late: Expression = Lateness.passed(TimeWindows.micros(GetStructField(window, 1)), rows.stamp, allowed)
   }
 
-  private def grouped(aggregate: Aggregate): Option[Grouped] = windowsOf(aggregate).flatMap { window =>
-    carried(aggregate.child, window).map { found => Grouped(found.stream, window, found.stamp, found.plan) }
-  }.headOption
+  private def grouped(aggregate: Aggregate): Option[Grouped] =
+    windowsOf(aggregate).flatMap(window => carried(aggregate.child, window).map(Grouped(window, _))).headOption
 
   private def windowsOf(aggregate: Aggregate): Seq[Attribute] =
     aggregate.groupingExpressions.collect { case a: Attribute if TimeWindows.isWindow(a.dataType) => a }
@@ -73,7 +71,7 @@ final class Lateness(streams: Map[String, String], allowed: Long) {
   /** A plan whose rows have, behind the rest, the columns of the stream's record from which their time comes. */
   private case class Carried(stream: String, plan: LogicalPlan, own: Seq[Attribute], hidden: Seq[Attribute]) {
     def record: Seq[Attribute] = own ++ hidden
-    def stamp: Attribute = hidden.find(_.name == "_watermark").get
+    def stamp: Attribute = hidden.find(_.name == Lateness.Stamp).get
     def over(node: LogicalPlan => LogicalPlan): Carried = copy(plan = node(plan))
     /** Those that the node's output does not have yet. */
     def more(output: Seq[NamedExpression]): Seq[Attribute] = record.filterNot(each => output.exists(_.exprId == each.exprId))
@@ -139,8 +137,25 @@ final class Lateness(streams: Map[String, String], allowed: Long) {
     }
   }
 
-  /** Late rows are looked for before joins: they are rows of the stream, whatever they would have met. */
-  private def missed(aggregate: Aggregate): Option[LogicalPlan] = windowsOf(aggregate).flatMap(w => made(aggregate.child, w)).headOption.flatMap {
+  /** The rows that an aggregate leaves out. Where others than the stream's own decide which rows there are, or how many become of one, they are
+    * looked for before that: they are rows of the stream, whatever they would have met.
+    */
+  private def missed(aggregate: Aggregate): Seq[LogicalPlan] = grouped(aggregate).toSeq.flatMap { found =>
+    if (!isPlain(aggregate.child, found.window)) before(aggregate.child, found.window)
+    else Seq(Lateness.letters(found.rows.stream, found.rows.own, found.rows.hidden, found.window, Filter(found.late, found.rows.plan)))
+  }
+
+  private def isPlain(plan: LogicalPlan, window: Attribute): Boolean = plan match {
+    case _: DataSourceV2Relation => true
+    case Filter(condition, child) => !condition.exists(_.isInstanceOf[PlanExpression[_]]) && isPlain(child, window)
+    case Project(_, child) => isPlain(child, window)
+    case expand: Expand =>
+      val at = expand.output.indexWhere(_.exprId == window.exprId)
+      at >= 0 && !expand.projections.exists(_(at).isInstanceOf[Attribute]) && isPlain(expand.child, window)
+    case _ => false
+  }
+
+  private def before(plan: LogicalPlan, column: Attribute): Seq[LogicalPlan] = made(plan, column).flatMap {
     case (base, time, windows) => carried(base, time).map { found =>
       val window = AttributeReference("window", windows.head.dataType)()
       val each = Expand(windows.map(_ +: found.record), window +: found.record, found.plan)
@@ -150,33 +165,45 @@ final class Lateness(streams: Map[String, String], allowed: Long) {
     }
   }
 
-  /** The plan before joins, the time in it, and the windows that a row may be in. */
-  private def made(plan: LogicalPlan, window: Attribute): Option[(LogicalPlan, Attribute, Seq[Expression])] = plan match {
-    case Project(items, child) => items.find(_.exprId == window.exprId).flatMap {
-      case Alias(e, _) if TimeWindows.source(e).isDefined => beside(child, TimeWindows.source(e).get).map { case (base, time) => (base, time, Seq(e)) }
-      case item => below(item).flatMap(made(child, _))
+  /** The plan before joins, the time in it, and the windows that a row may be in; for each branch of a union. */
+  private def made(plan: LogicalPlan, window: Attribute): Seq[(LogicalPlan, Attribute, Seq[Expression])] = plan match {
+    case Project(items, child) => items.find(_.exprId == window.exprId).toSeq.flatMap {
+      case Alias(e, _) if TimeWindows.source(e).isDefined => windowsBeside(child, Seq(e))
+      case item => below(item).toSeq.flatMap(made(child, _))
     }
     case expand: Expand =>
       val windows = expand.projections.map(_(expand.output.indexWhere(_.exprId == window.exprId)))
       windows.distinct match {
         case Seq(same: Attribute) => made(expand.child, same) // subtotals within a window
-        case _ => windows.flatMap(TimeWindows.source(_)).headOption.flatMap(beside(expand.child, _)).map { case (base, time) => (base, time, windows) }
+        case _ => windowsBeside(expand.child, windows)
       }
-    case _: Aggregate => None
-    case _ => plan.children.find(_.outputSet.contains(window)).flatMap(made(_, window))
+    case union: Union => union.children.flatMap(child => made(child, child.output(union.output.indexWhere(_.exprId == window.exprId))))
+    case _: Aggregate => Nil
+    case _ => plan.children.find(_.outputSet.contains(window)).toSeq.flatMap(made(_, window))
   }
 
-  /** The side of the joins that the column comes from. Windows are made of it under the name that it has above them. */
+  private def windowsBeside(plan: LogicalPlan, windows: Seq[Expression]): Seq[(LogicalPlan, Attribute, Seq[Expression])] =
+    for (column <- windows.flatMap(TimeWindows.source(_)).take(1); (base, time) <- beside(plan, column))
+      yield (base, time, windows.map(_.transform { case a: Attribute if a.exprId == column.exprId => time }))
+
+  /** The side of the joins that the column comes from, and the column there. */
   private def beside(plan: LogicalPlan, column: Attribute): Option[(LogicalPlan, Attribute)] =
     if (!plan.exists(_.isInstanceOf[Join])) Some((plan, column))
     else plan match {
-      case Project(items, child) if items.contains(column) => beside(child, column)
-      case _: Project => None
+      case Project(items, child) => items.find(_.exprId == column.exprId).flatMap(below).flatMap(beside(child, _))
       case _ => plan.children.find(_.outputSet.contains(column)).flatMap(beside(_, column))
     }
 }
 
 object Lateness {
+  /** Whether the condition is the one that leaves out late rows: no other makes a number of the watermark. */
+  def isIn(condition: Expression): Boolean = condition.exists {
+    case PreciseTimestampConversion(stamp: Attribute, _, LongType) => stamp.name == Stamp
+    case _ => false
+  }
+
+  private val Stamp = "_watermark"
+
   /** Whether the watermark had passed a window's end, and what is allowed beyond it, when the row came. */
   private def passed(end: Expression, stamp: Attribute, allowed: Long): Expression = {
     val last = if (allowed == 0) end else Add(end, Literal(allowed))
@@ -186,7 +213,7 @@ object Lateness {
   /** What is kept of late rows. */
   private def letters(stream: String, own: Seq[Attribute], hidden: Seq[Attribute], window: Attribute, rows: LogicalPlan): LogicalPlan = {
     def column(name: String): Attribute = hidden.find(_.name == name).get
-    val (start, end, stamp) = (GetStructField(window, 0), GetStructField(window, 1), column("_watermark"))
+    val (start, end, stamp) = (GetStructField(window, 0), GetStructField(window, 1), column(Stamp))
     val columns = Seq[(String, Expression)](
       "relation" -> Literal(stream), "partition" -> column("_partition"), "offset" -> column("_offset"),
       "reason" -> Literal(Reason), "window_start" -> start, "window_end" -> end, "watermark" -> stamp,
