@@ -102,7 +102,7 @@ def explained(pipeline: Pipeline, plan: Compiled, layout: Layout) -> Explained:
 
 def _late(view: View, plan: Compiled) -> str:
     match view.options.late:
-        case "correct":
+        case "correct" if view.name in plan.late:
             allowed = duration_text(view.options.allowed_lateness)
             return f"rows correct windows for {allowed} after their end; then they go to {late_rows(view.name)}"
         case "keep" if view.name in plan.late:

@@ -2,6 +2,7 @@ package org.apache.spark.sql.penstock
 
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.planning.ExtractEquiJoinKeys
+import org.apache.spark.sql.catalyst.plans.{FullOuter, LeftOuter, RightOuter}
 import org.apache.spark.sql.catalyst.plans.logical._
 
 /** What tells when the rows of a window are complete: the watermark of a stream.
@@ -51,7 +52,7 @@ final class Clocks(streams: Map[String, String]) {
   }
 
   private def of(plan: LogicalPlan, column: Attribute): Option[Clock] = plan match {
-    case leaf: LeafNode => Option(Door.relation(leaf)).filter(streams.get(_).contains(column.name)).map(Clock(_, complete = true, timely = false))
+    case leaf: LeafNode => Option(Door.relation(leaf)).filter(streams.get(_).exists(_.equalsIgnoreCase(column.name))).map(Clock(_, complete = true, timely = false))
     case Project(items, child) => items.find(_.exprId == column.exprId).flatMap(source).flatMap(of(child, _))
     case expand: Expand =>
       val at = expand.output.indexWhere(_.exprId == column.exprId)
@@ -69,8 +70,15 @@ final class Clocks(streams: Map[String, String]) {
       val found = union.children.map(child => of(child, child.output(at)))
       if (found.distinct.size == 1) found.head else None
     case join: Join =>
-      val side = if (join.left.outputSet.contains(column)) join.left else join.right
-      of(side, column).map(found => if (meets(join)) found else found.copy(complete = false))
+      val fromLeft = join.left.outputSet.contains(column)
+      // Without a partner the column is NULL, a window that never ends.
+      val always = join.joinType match {
+        case FullOuter => false
+        case LeftOuter => fromLeft
+        case RightOuter => !fromLeft
+        case _ => true
+      }
+      of(if (fromLeft) join.left else join.right, column).map(found => if (always && meets(join)) found else found.copy(complete = false))
     case window: Window =>
       of(window.child, column).map(found => if (hasClock(window.child, window.partitionSpec)) found else found.copy(complete = false))
     case Filter(condition, child) => of(child, column).map(found => found.copy(timely = found.timely || Lateness.isIn(condition)))

@@ -95,7 +95,7 @@ final class Lateness(streams: Map[String, String], allowed: Long) {
 
   private def record(relation: DataSourceV2Relation, column: Attribute): Option[Carried] = {
     val name = relation.options.get("relation")
-    if (!streams.get(name).contains(column.name)) None
+    if (!streams.get(name).exists(_.equalsIgnoreCase(column.name))) None
     else {
       val whole = relation.withMetadataColumns()
       Some(Carried(name, whole, relation.output, whole.output.drop(relation.output.size)))
@@ -156,13 +156,24 @@ final class Lateness(streams: Map[String, String], allowed: Long) {
   }
 
   private def before(plan: LogicalPlan, column: Attribute): Seq[LogicalPlan] = made(plan, column).flatMap {
-    case (base, time, windows) => carried(base, time).map { found =>
+    case (base, time, windows) => carried(alone(base), time).map { found =>
       val window = AttributeReference("window", windows.head.dataType)()
       val each = Expand(windows.map(_ +: found.record), window +: found.record, found.plan)
       val (start, end, at) = (TimeWindows.micros(GetStructField(window, 0)), TimeWindows.micros(GetStructField(window, 1)), TimeWindows.micros(time))
       val inside = And(LessThanOrEqual(start, at), LessThan(at, end))
       Lateness.letters(found.stream, found.own, found.hidden, window, Filter(And(inside, Lateness.passed(end, found.stamp, allowed)), each))
     }
+  }
+
+  /** The plan without conditions in which queries over others stand. */
+  private def alone(plan: LogicalPlan): LogicalPlan = plan.transform { case Filter(condition, child) =>
+    val kept = conjuncts(condition).filterNot(_.exists(_.isInstanceOf[PlanExpression[_]]))
+    kept.reduceOption(And(_, _)).fold(child)(Filter(_, child))
+  }
+
+  private def conjuncts(condition: Expression): Seq[Expression] = condition match {
+    case And(one, other) => conjuncts(one) ++ conjuncts(other)
+    case _ => Seq(condition)
   }
 
   /** The plan before joins, the time in it, and the windows that a row may be in; for each branch of a union. */
