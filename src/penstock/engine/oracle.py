@@ -1,7 +1,8 @@
 """The oracle: what Spark's batch engine says of a view over a prefix of the log.
 
 It shares nothing with the incremental engine but the log, and the condition that leaves out late rows, which is part of
-the query: relations are folded by plain Spark SQL, the view's query is run as the user wrote it. It is the specification in the tests, and `penstock verify` in production.
+the query: relations are folded by plain Spark SQL, the view's query is run as the user wrote it. It is the
+specification in the tests, and `penstock verify` in production.
 """
 
 import json
