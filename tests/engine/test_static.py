@@ -78,9 +78,9 @@ def test_a_changed_file_is_a_changed_pipeline(bench: Callable[..., Bench], files
 
 def test_a_torn_file_is_refused_before_anything_runs(bench: Callable[..., Bench], files: Files, tmp_path: Path) -> None:
     whole = files.rates.read_bytes()
-    for left in (0, 100, len(whole) - 4):
+    for left, golden in ((0, "empty"), (100, "torn"), (len(whole) - 4, "torn")):
         files.rates.write_bytes(whole[:left])
-        with refused("engine/static-torn", folder=tmp_path):
+        with refused(f"engine/static-{golden}", folder=tmp_path):
             bench(files.declared())
     files.rates.unlink()
     with refused("engine/static-missing", folder=tmp_path):
