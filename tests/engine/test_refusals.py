@@ -71,12 +71,14 @@ def test_a_topic_with_the_same_key_in_another_order_fits(tmp_path: Path) -> None
     with Log.open(tmp_path) as log:
         log.create_topic("t", "id BIGINT, x BIGINT", key=["x", "id"])
         ensure_sources(log, pipeline_of("CREATE TABLE t (id BIGINT, x BIGINT, PRIMARY KEY (id, x));"))
+        assert log.topic("t").key == ("x", "id")
 
 
 def test_a_topic_with_more_columns_fits(tmp_path: Path) -> None:
     with Log.open(tmp_path) as log:
         log.create_topic("orders", "note STRING, id BIGINT, amount DECIMAL(10,2), at TIMESTAMP")
         ensure_sources(log, pipeline_of(ORDERS.format(options="")))
+        assert log.topic("orders").schema.names == ("note", "id", "amount", "at")
 
 
 def test_a_view_in_python_returns_a_dataframe(spark: SparkSession, tmp_path: Path) -> None:
