@@ -10,7 +10,7 @@ BENCHMARKS := $(filter-out _%,$(notdir $(basename $(wildcard benchmarks/*.py))))
 QUICK := $(BIN)/python -m pytest -q -n 2 --dist worksteal -m "not spark"
 
 .DEFAULT_GOAL := help
-.PHONY: help setup kernel demo test check lint soak fuzz bench bench-log bench-engine bench-tpch bench-growth format wheel clean
+.PHONY: help setup kernel demo test check lint soak fuzz bench bench-log bench-engine bench-tpch bench-growth bench-windows format wheel clean
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -53,6 +53,9 @@ bench-tpch: setup ## TPC-H as views against Spark batch; SF=0.1 is the scale, QU
 
 bench-growth: setup ## what a change costs when the data is ten times as large
 	@$(BIN)/python -m benchmarks.growth
+
+bench-windows: setup ## windows, sessions, sliding frames and joins in time against Spark's own streaming
+	@$(BIN)/python -m benchmarks.windows
 
 format: setup ## format the Python code and mend what ruff can mend
 	@$(BIN)/ruff format .

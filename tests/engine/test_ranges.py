@@ -1,56 +1,199 @@
-"""Joins whose ranges lie around the rows that they look for: right at the ends of what a type holds, too.
-
-Spark's whole numbers and dates go on at the least value after the largest: a range that leads beyond an end is empty,
-or has everything in it.
+"""Sessions, joins within a range of time, sliding frames, windows over several streams: at every batch each view equals
+Spark batch over the rows that were not late, whatever the cuts; state goes as time goes on.
 """
 
+from collections import Counter
 from collections.abc import Callable
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, datetime, timedelta
+from random import Random
 from typing import Any
 
-from penstock.log import Record
+import pytest
+
+from penstock.engine.sinks import late_rows
+from penstock.engine.source import read_topic
+from tests.effort import SOAK
 from tests.engine.conftest import Bench
 
-NEAR = (0, 1, 4, 5, 6, 11)
-LONGS = [edge + sign * each for edge, sign in ((-(2**63), 1), (0, 1), (2**63 - 1, -1)) for each in NEAR]
-INTS = [edge + sign * each for edge, sign in ((-(2**31), 1), (0, 1), (2**31 - 1, -1)) for each in NEAR]
-COLUMNS = "id BIGINT PRIMARY KEY, k BIGINT, n BIGINT, i INT, d DATE, t TIMESTAMP"
-RANGES = {
-    "around": "a.n BETWEEN b.n - 5 AND b.n + 5",
-    "ahead": "a.n >= b.n AND a.n < 5 + b.n",
-    "behind": "a.n > b.n - 10 AND a.n - 1 <= b.n - 2",
-    "within": "b.n + 5 <= a.n AND a.n <= b.n - 5",
-    "overlapping": "a.n - 1 <= b.n + 5 AND b.n - 5 <= a.n + 1",
-    "whole": "a.i BETWEEN b.i - 5 AND b.i + 5",
-    "days": "a.d BETWEEN b.d - 2 AND date_add(b.d, 3)",
-    "hours": "a.t BETWEEN b.t - INTERVAL 30 HOURS AND b.t + INTERVAL 90 MINUTES",
+START = datetime(2024, 1, 1, tzinfo=UTC)
+DECLARED = """
+    CREATE STREAM a (k INT, v BIGINT, at TIMESTAMP) WITH (event_time = 'at', watermark = '5 seconds');
+    CREATE STREAM b (k INT, v BIGINT, at TIMESTAMP) WITH (event_time = 'at', watermark = '2 seconds');
+    CREATE TABLE t (id INT PRIMARY KEY, name STRING);
+"""
+SESSIONS = """SELECT k, session_window AS w, count(*) AS n, max(v) AS most, collect_list(v) AS vs
+    FROM a GROUP BY k, session_window(at, '4 seconds')"""
+GAPS = """SELECT session_window.start, session_window.end, sum(v) AS n
+    FROM a GROUP BY session_window(at, CASE WHEN v > 3 THEN '8 seconds' ELSE '1 second' END)"""
+NAMED = """SELECT name, session_window.start, count(*) AS n
+    FROM a JOIN t ON k = id GROUP BY name, session_window(at, '4 seconds')"""
+WITHIN = "a.k = b.k AND b.at >= a.at - INTERVAL 3 SECONDS AND b.at < a.at + INTERVAL 10 SECONDS"
+PAIRS = "SELECT a.k, a.v, a.at, b.v AS bv, b.at AS b_at FROM a {} JOIN b ON " + WITHIN
+ALONE = "SELECT * FROM a WHERE NOT EXISTS (SELECT 1 FROM b WHERE " + WITHIN + ")"
+SLIDING = """SELECT k, at, v, sum(v) OVER w AS n, max(v) OVER w AS most, count(v) OVER
+    (PARTITION BY k ORDER BY at RANGE BETWEEN INTERVAL 2 SECONDS PRECEDING AND INTERVAL 6 SECONDS FOLLOWING) AS around
+    FROM a WINDOW w AS (PARTITION BY k ORDER BY at RANGE BETWEEN INTERVAL 10 SECONDS PRECEDING AND CURRENT ROW)"""
+BOTH = """SELECT window.start, count(*) AS n, sum(v) AS total
+    FROM (SELECT at, v FROM a UNION ALL SELECT at, v FROM b) GROUP BY window(at, '10 seconds')"""
+FIRST = """SELECT * FROM (
+    SELECT k, v, at, w.start AS begins, row_number() OVER (PARTITION BY w.start ORDER BY v, at, k) AS place
+    FROM (SELECT *, window(at, '10 seconds') AS w FROM a)) WHERE place <= 2"""
+MET = """SELECT l.w, l.k, l.v, r.v AS rv FROM (SELECT *, window(at, '10 seconds') AS w FROM a) l
+    FULL JOIN (SELECT *, window(at, '10 seconds') AS w FROM b) r ON l.w = r.w AND l.k = r.k"""
+CLICKS = f"""SELECT window.start, count(*) AS n, count(bv) AS met FROM ({PAIRS.format("LEFT")})
+    GROUP BY window(at, '10 seconds')"""
+FINAL = "emit = 'final'"
+CORRECT = "late = 'correct', allowed_lateness = '12 seconds'"
+VIEWS = {
+    "sessions": ("", SESSIONS),
+    "sessions_done": (FINAL, SESSIONS),
+    "sessions_corrected": (CORRECT, SESSIONS),
+    "sessions_done_corrected": (f"{FINAL}, {CORRECT}", SESSIONS),
+    "gaps": ("", GAPS),
+    "gaps_done": (FINAL, GAPS),
+    "named": ("", NAMED),
+    "pairs": ("", PAIRS.format("")),
+    "lefts": ("", PAIRS.format("LEFT")),
+    "lefts_done": (FINAL, PAIRS.format("LEFT")),
+    "lefts_done_corrected": (f"{FINAL}, {CORRECT}", PAIRS.format("LEFT")),
+    "rights_done": (FINAL, PAIRS.format("RIGHT")),
+    "all_corrected": (CORRECT, PAIRS.format("FULL")),
+    "all_done": (FINAL, PAIRS.format("FULL")),
+    "alone": ("", ALONE),
+    "alone_done": (FINAL, ALONE),
+    "sliding": ("", SLIDING),
+    "sliding_done": (FINAL, SLIDING),
+    "sliding_done_corrected": (f"{FINAL}, {CORRECT}", SLIDING),
+    "both": ("", BOTH),
+    "both_done": (FINAL, BOTH),
+    "first": ("", FIRST),
+    "first_done": (FINAL, FIRST),
+    "met": ("", MET),
+    "met_done": (FINAL, MET),
+    "clicks_done": (FINAL, CLICKS),
+    "over": (FINAL, "SELECT w.end, count(*) AS n FROM sessions_done GROUP BY w.end"),
 }
-DECLARATIONS = f"CREATE TABLE a ({COLUMNS}); CREATE TABLE b ({COLUMNS});" + "".join(
-    f"CREATE VIEW {name} AS SELECT a.id, b.id AS other FROM a LEFT JOIN b ON a.k = b.k AND {range};"
-    for name, range in RANGES.items()
-)
+"""Each with its options and its query."""
 
 
-def row(number: int) -> dict[str, Any]:
-    at = datetime(2024, 3, 31, tzinfo=UTC) + timedelta(hours=7 * number)
-    null = number == len(LONGS) - 1
-    n, i = (None, None) if null else (LONGS[number], INTS[number])
-    return {"id": number, "k": 1, "n": n, "i": i, "d": date(2024, 2, 27) + timedelta(days=number), "t": at}
+class Events:
+    """Frames of two streams whose times go on, some of them late, and of the table beside them."""
+
+    def __init__(self, random: Random) -> None:
+        self._random = random
+        self._now = START
+
+    def frame(self) -> dict[str, list[Any]]:
+        self._now += timedelta(seconds=self._random.choice([0, 1, 4, 12]))
+        found: dict[str, list[Any]] = {
+            name: [self._event() for _ in range(self._random.randint(least, 4))] for name, least in (("a", 1), ("b", 0))
+        }
+        if self._random.random() < 0.3:
+            found["t"] = [{"id": self._random.randint(1, 2), "name": self._random.choice(["x", "y", None])}]
+        return {topic: rows for topic, rows in found.items() if rows}
+
+    def _event(self) -> dict[str, Any]:
+        late = timedelta(milliseconds=self._random.choice([0, 500, 1_000, 4_000, 6_000, 15_000, 40_000]))
+        at = None if self._random.random() < 0.05 else self._now - late
+        return {"k": self._random.choice([1, 2, None]), "v": self._random.randint(0, 5), "at": at}
+
+    def punctuation(self) -> datetime:
+        return self._now + timedelta(seconds=self._random.randint(-10, 5))
 
 
-def test_ranges_around_rows_find_what_spark_finds(bench: Callable[..., Bench]) -> None:
-    found = bench(DECLARATIONS)
-    numbers = range(len(LONGS))
-    found.append({"a": [row(each) for each in numbers[::2]], "b": [row(each) for each in numbers[::3]]})
-    found.drain()
-    found.append({"a": [row(each) for each in numbers[1::2]]})
-    found.drain()
-    found.append({"b": [row(each) for each in numbers]})
-    found.drain()
-    found.append({"a": [Record({"id": each}, deleted=True) for each in numbers[::4]]})
-    found.append({"b": [Record({"id": each}, deleted=True) for each in numbers[::5]]})
-    found.drain()
-    found.check()
-    assert found.checked >= 4
-    for name in RANGES:
-        assert any(each["other"] is not None for each in found.content(name)), name
+def declared(views: dict[str, tuple[str, str]]) -> str:
+    return DECLARED + "".join(
+        f"CREATE VIEW {name} {f'WITH ({options})' if options else ''} AS {query};\n"
+        for name, (options, query) in views.items()
+    )
+
+
+@pytest.mark.spark
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("seed", range(30 if SOAK else 2))
+def test_ranges_equal_batch_over_what_was_not_late(bench: Callable[..., Bench], seed: int) -> None:
+    random = Random(seed)
+    events, shop = Events(random), bench(declared(VIEWS), max_records_per_batch=random.choice([1, 6]))
+    for chapter in range(3):
+        if chapter:
+            shop.start(max_records_per_batch=random.choice([1, 10, 100]))
+        for _ in range(4):
+            shop.append(events.frame())
+            if random.random() < 0.3:
+                shop.log.punctuate(random.choice("ab"), events.punctuation(), scope=random.choice(["", "test"]))
+        shop.drain()
+        shop.check()
+    check_late(shop)
+    check_final(shop)
+
+
+def check_late(shop: Bench) -> None:
+    """A row is late where all streams that meet had gone beyond its time, and beyond what is allowed."""
+    others = {
+        "a": {"b": {"topic": "b", "watermark": "2 seconds"}},
+        "b": {"a": {"topic": "a", "watermark": "5 seconds"}},
+    }
+    delays = {"a": timedelta(seconds=5), "b": timedelta(seconds=2)}
+    missed: dict[tuple[str, str, int], list[tuple[str, int]]] = {}
+    for stream, other in (("a", "b"), ("b", "a")):
+        records = read_topic(
+            shop.spark, shop.log.folder, stream, watermark=delays[stream], scope="test", streams=others[stream]
+        )
+        for row in records.select("_offset", "at", "_watermark", f"`_watermark of {other}`").collect():
+            for meets in ("alone", "both"):
+                stamps = [row[2]] if meets == "alone" else [row[2], row[3]]
+                for allowed in (0, 12):
+                    late = row[1] is not None and all(
+                        stamp is not None and row[1] + timedelta(seconds=allowed) < stamp for stamp in stamps
+                    )
+                    if late:
+                        missed.setdefault((stream, meets, allowed), []).append((stream, row[0]))
+    for view, streams, meets, allowed in [
+        ("sessions", "a", "alone", 0),
+        ("sessions_done", "a", "alone", 0),
+        ("sessions_corrected", "a", "alone", 12),
+        ("sliding", "a", "alone", 0),
+        ("sliding_done_corrected", "a", "alone", 12),
+        ("pairs", "ab", "both", 0),
+        ("lefts_done", "ab", "both", 0),
+        ("all_corrected", "ab", "both", 12),
+    ]:
+        wanted = Counter(each for stream in streams for each in missed.get((stream, meets, allowed), []))
+        values: list[Any] = [entry.value for entry in shop.log.read(shop.ready.lineage.topic(late_rows(view)))]
+        assert Counter((value["relation"], value["offset"]) for value in values) == wanted, view
+
+
+def check_final(shop: Bench) -> None:
+    """What is final comes once, and stays."""
+    for view, (options, _) in VIEWS.items():
+        if options == FINAL:
+            for entry in shop.log.read(shop.ready.lineage.topic(view)):
+                assert not entry.deleted and entry.replaces is None, (view, entry)
+
+
+@pytest.mark.spark
+def test_state_goes_as_time_goes_on(bench: Callable[..., Bench]) -> None:
+    """What is left is how far the clocks have come, once for each slot and operator."""
+    kept = ("sessions", "sessions_done", "pairs", "lefts_done", "sliding", "first_done", "met_done", "both")
+    shop = bench(declared({name: VIEWS[name] for name in kept}))
+    times = [START + timedelta(seconds=seconds) for seconds in (1, 12, 3)]
+    rows = [{"k": key, "v": key, "at": at} for key in range(300) for at in times]
+    shop.append({"a": rows, "b": rows})
+    shop.drain()
+    before = entries(shop)
+    assert all(count > 64 for count in before.values()), before
+    for stream in "ab":
+        shop.log.punctuate(stream, START + timedelta(minutes=5))
+    shop.drain()
+    shop.check()
+    clocks = {operator.id for operator in shop.ready.compiled.graph.operators if operator.parts.get("closing")}
+    assert sum(entries(shop).values()) == 64 * len(clocks)
+
+
+def entries(shop: Bench) -> dict[int, int]:
+    """How many entries the state of each level has."""
+    found = {}
+    for level in range(shop.ready.query.layout.depth):
+        state = shop.spark.read.format("statestore").option("path", str(shop.ready.lineage.checkpoint))
+        found[level] = state.option("operatorId", level).option("stateVarName", "pages").load().count()
+    return found

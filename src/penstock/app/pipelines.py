@@ -124,7 +124,8 @@ def working(at: Opened, watch: Watch = NOBODY) -> Iterator[Working]:
         epoch = raised_epoch(log, at.pipeline)
         held.enter_context(locked(home, name))
         ready = prepared(spark, at.pipeline, log, home, plan=plan)
-        meter = Meter(log, [relation.topic for relation in at.pipeline.relations], watch.on_progress)
+        topics = [relation.topic for relation in at.pipeline.relations]
+        meter = Meter(log, topics, watch.on_progress, lambda frame: run.watermarks(frame))
         run = Run(spark, log, home, ready, meter.add, epoch)
         watch.on_ready(ready.lineage.number, log.folder)
         yield Working(spark, log, run, meter)

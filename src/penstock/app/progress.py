@@ -7,6 +7,7 @@ something new and it is time. What is behind is counted only then.
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from itertools import islice, takewhile
 from threading import Lock
 from time import monotonic
@@ -15,6 +16,7 @@ from penstock.engine.batches import Committed
 from penstock.log import Log
 
 EVERY_SECONDS = 1.0
+MICROSECOND = timedelta(microseconds=1)
 MOST_LAG = 10_000
 """Frames of lag that are counted; beyond that a run is far behind, however far."""
 
@@ -23,6 +25,7 @@ MOST_LAG = 10_000
 class Progress:
     """What was done since the last one: up to which batch, what was read, in how many seconds of work, what changed,
     how many records became dead letters, how many rows came too late for each view, and how many frames are left.
+    `watermarks`: how far each stream has come, and `open`, how many windows each view has open.
     """
 
     batch: int
@@ -34,10 +37,21 @@ class Progress:
     changes: Mapping[str, int] = field(default_factory=dict)
     letters: int = 0
     late: Mapping[str, int] = field(default_factory=dict)
+    watermarks: Mapping[str, datetime] = field(default_factory=dict)
+    open: Mapping[str, int] = field(default_factory=dict)
 
 
 class Meter:
-    def __init__(self, log: Log, topics: Iterable[str], on_progress: Callable[[Progress], None]) -> None:
+    """`watermarks` tells how far each stream had come before a frame, in microseconds."""
+
+    def __init__(
+        self,
+        log: Log,
+        topics: Iterable[str],
+        on_progress: Callable[[Progress], None],
+        watermarks: Callable[[int], Mapping[str, int]] = lambda _: {},
+    ) -> None:
+        self._watermarks = watermarks
         self._log = log
         self._topics = frozenset(topics)
         self._on_progress = on_progress
@@ -67,7 +81,19 @@ class Meter:
         lag = sum(1 for _ in islice(self._counts(end), MOST_LAG))
         seconds = sum(each.took.total_seconds() for each in done)
         letters = sum(each.letters for each in done)
-        return Progress(done[-1].batch, len(done), frames, records, seconds, lag, dict(changes), letters, dict(+late))
+        return Progress(
+            done[-1].batch,
+            len(done),
+            frames,
+            records,
+            seconds,
+            lag,
+            dict(changes),
+            letters,
+            dict(+late),
+            {stream: _time(micros) for stream, micros in self._watermarks(end).items()},
+            done[-1].open,
+        )
 
     def _read(self, start: int, end: int) -> tuple[int, int]:
         counts = [count for _, count in takewhile(lambda each: each[0] < end, self._counts(start))]
@@ -79,3 +105,11 @@ class Meter:
             count = sum(block.count for block in header.blocks if block.topic in self._topics)
             if count:
                 yield header.frame, count
+
+
+def _time(micros: int) -> datetime:
+    """Times that Python does not have are its last, or its first."""
+    first, last = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
+    epoch = datetime(1970, 1, 1, tzinfo=UTC)
+    least, most = (first - epoch) // MICROSECOND, (last - epoch) // MICROSECOND
+    return epoch + min(max(micros, least), most) * MICROSECOND

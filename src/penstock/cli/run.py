@@ -5,6 +5,7 @@ import shlex
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -22,10 +23,14 @@ from penstock.cli.working import (
     settings,
 )
 from penstock.errors import PenstockError
+from penstock.model import duration_text
 
 if TYPE_CHECKING:
     from penstock.app.progress import Progress
 
+UNITS = (timedelta(days=1), timedelta(hours=1), timedelta(minutes=1))
+END = datetime(9999, 12, 31, tzinfo=UTC)
+"""Where a watermark stands when no more events come."""
 NEXT = """\
 {folder}/pipeline.sql declares a stream, a table and a view. Append records, run it, look at the view:
 
@@ -149,7 +154,23 @@ def progress_text(done: "Progress") -> str:
     changed = ", ".join(f"{view} {count:,}" for view, count in sorted(done.changes.items()))
     letters = f"; dead letters: {done.letters:,}" if done.letters else ""
     late = "; late: " + ", ".join(f"{view} {count:,}" for view, count in sorted(done.late.items())) if done.late else ""
-    return f"batch {done.batch}: {read}; changes: {changed or 'none'}{late}{letters}; lag: {_count(done.lag, 'frame')}"
+    told = f"batch {done.batch}: {read}; changes: {changed or 'none'}{late}{letters}; lag: {_count(done.lag, 'frame')}"
+    open_ = ", ".join(f"{view} {count:,}" for view, count in sorted(done.open.items()))
+    times = ", ".join(f"{stream} {_watermark(time)}" for stream, time in sorted(done.watermarks.items()))
+    return told + (f"; watermark: {times}" if times else "") + (f"; open windows: {open_}" if open_ else "")
+
+
+def _watermark(time: datetime) -> str:
+    """12:00 (15 minutes ago); what is ahead of the clock has no lag."""
+    lag = datetime.now(UTC) - time
+    shown = "the end" if time >= END else f"{time.replace(tzinfo=None):%Y-%m-%d %H:%M:%S}"
+    return shown if lag < timedelta(0) else f"{shown} ({duration_text(_rounded(lag))} ago)"
+
+
+def _rounded(lag: timedelta) -> timedelta:
+    """To whole units of what is large in it."""
+    unit = next((each for each in UNITS if lag >= each), timedelta(seconds=1))
+    return lag // unit * unit
 
 
 def _count(number: int, what: str) -> str:

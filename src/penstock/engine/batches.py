@@ -29,7 +29,7 @@ from penstock.log.draft import MOST_RECORDS
 @dataclass(frozen=True)
 class Committed:
     """One batch: the frames it read (`start` up to `end`), how many changes each view got, how many dead letters there
-    were, and how many late rows each view left out.
+    were, how many late rows each view left out, and how many windows each has open.
     """
 
     batch: int
@@ -40,6 +40,7 @@ class Committed:
     repeated: bool
     letters: int = 0
     late: Mapping[str, int] = field(default_factory=dict)
+    open: Mapping[str, int] = field(default_factory=dict)
 
 
 class Batches:

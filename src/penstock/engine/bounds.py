@@ -8,7 +8,8 @@ are. Filters do not count.
 - An aggregate has a row for each group. There are no more groups than there are values of what they are grouped by:
   columns of tables, also after a join with a stream, have as many as the tables have rows; columns of streams have no
   bound, but for BOOLEAN ones. Functions that keep the values of a group keep as many as there are; lists keep all.
-- An aggregate over windows that the watermark of a stream completes keeps those that are open.
+- What the watermarks of streams complete is kept as long as it is open: windows, sessions, the rows within a range of
+  time.
 - The first rows are a fixed number for each key where rows only come, and all rows where they leave too. By rank they
   may be any number, since any number of rows may tie.
 """
@@ -30,20 +31,20 @@ VALUES = frozenset({"collect_set", "percentile", "percentile_cont", "percentile_
 
 @dataclass(frozen=True)
 class Bound:
-    """The tables whose size bounds it, and the streams that it grows with: with none of them it is bounded. With
-    `windows` it is freed when the watermark of that stream passes their end.
+    """The tables whose size bounds it, and the streams that it grows with: with none of them it is bounded. `freed`
+    says when it is freed, if time does that.
     """
 
     tables: frozenset[str] = frozenset()
     streams: frozenset[str] = frozenset()
-    windows: str = ""
+    freed: str = ""
 
     def __or__(self, other: "Bound") -> "Bound":
         return Bound(self.tables | other.tables, self.streams | other.streams)
 
     def __str__(self) -> str:
-        if self.windows:
-            return f"bounded by the open windows: freed when the watermark of {self.windows} passes their end"
+        if self.freed:
+            return self.freed
         if self.streams:
             return f"unbounded: it grows with {' and '.join(sorted(self.streams))}"
         return f"bounded by the size of {' and '.join(sorted(self.tables))}" if self.tables else "bounded: a fixed size"
@@ -61,13 +62,13 @@ class Bounds:
         self._rows: dict[int, Bound] = {}
 
     def of_state(self, operator: Operator) -> Bound:
+        if closing := operator.parts.get("closing"):
+            return Bound(freed=closing.text())
         match operator.kind:
-            case "join" | "window":
+            case "join" | "window" | "session":
                 return self._inputs(operator)
             case "top" if not operator.parts["growing"] or operator.parts["node"].counted != "rows":
                 return self._inputs(operator)
-            case "aggregate" if operator.parts["closing"]:
-                return Bound(windows=operator.parts["closing"].stream)
             case "aggregate":
                 return self.of_rows(operator) | self._kept_values(operator)
             case _:
@@ -138,7 +139,7 @@ class Bounds:
                 if operator.parts["plan"].kind() == "exists" and at == left:
                     return FIXED
                 return self._sent(operator, 0, at) if at < left else self._sent(operator, 1, at - left)
-            case "window" | "top" | "unique":
+            case "window" | "top" | "unique" | "session" | "hold":
                 return self._sent(operator, 0, at)
             case "aggregate":
                 number = operator.row[at].id

@@ -17,10 +17,12 @@ from penstock.engine.nodes import (
     Filter,
     Generate,
     Handle,
+    Held,
     Join,
     Node,
     Project,
     Scan,
+    Session,
     Single,
     Static,
     Top,
@@ -74,6 +76,8 @@ class Reader:
             "Join": self._join,
             "Aggregate": lambda plan: Aggregate(self._columns(plan), plan, self.node(plan.child())),
             "Single": lambda plan: Single(self._columns(plan), plan, self.node(plan.child())),
+            "Session": self._session,
+            "Held": lambda plan: Held(plan.over(), self._columns(plan), plan, self.node(plan.child())),
             "Window": self._window,
             "WindowGroupLimit": self._group_limit,
             "GlobalLimit": self._limit,
@@ -148,7 +152,11 @@ class Reader:
 
     def _join(self, plan: Handle) -> Node:
         left, right = self.node(plan.left()), self.node(plan.right())
-        return Join(self._door.joinPlan(plan), self._columns(plan), plan, left, right)
+        return Join(self._columns(plan), plan, left, right)
+
+    def _session(self, plan: Handle) -> Node:
+        columns = self._columns(plan)
+        return Session(plan.keys(), columns[-1], columns, plan, self.node(plan.child()))
 
     def _window(self, plan: Handle) -> Node:
         return Window(self._door.windowPlan(plan), self._columns(plan), plan, self.node(plan.child()))

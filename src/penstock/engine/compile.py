@@ -20,7 +20,7 @@ from penstock.engine.failing import last_cause
 from penstock.engine.flows import Flows
 from penstock.engine.graph import Graph
 from penstock.engine.nodes import Handle
-from penstock.engine.timing import Times
+from penstock.engine.timing import Times, others_of
 from penstock.engine.wording import plain_text
 from penstock.errors import EngineError, Spot
 from penstock.model import Function, Pipeline, Sql, Stream, Table, View, spot_in
@@ -45,7 +45,7 @@ class Compiled:
     files: dict[str, str] = field(default_factory=dict)
     unordered: set[str] = field(default_factory=set)
     late: dict[str, Handle] = field(default_factory=dict)
-    """What the topic of late rows looks like, for each view that has one."""
+    """What late rows look like, for each view that can have any; where they are dropped, they are only counted."""
 
     def key_of(self, view: str) -> tuple[str, ...]:
         """The names of the view's key columns; none where it is a bag of rows."""
@@ -86,7 +86,8 @@ class _Compiler:
             spark.catalog.dropTempView(view.name)
         for relation in pipeline.relations:
             schema = spark._jvm.org.apache.spark.sql.types.StructType.fromDDL(str(relation.schema))  # type: ignore[union-attr]
-            self._declare(relation.name, schema)
+            time = (relation.event_time or "") if isinstance(relation, Stream) else ""
+            self._declare(relation.name, schema, others_of(relation, pipeline.relations), time)
 
     def run(self) -> Compiled:
         while self._pending:
@@ -105,8 +106,8 @@ class _Compiler:
         for name in list(self._relations)[:1]:
             graph.sources[name] = graph.operator("source", name)
 
-    def _declare(self, name: str, schema: Handle) -> None:
-        leaf = self._door.declared(self._spark._jsparkSession, name, schema)
+    def _declare(self, name: str, schema: Handle, others: Sequence[str] = (), time: str = "") -> None:
+        leaf = self._door.declared(self._spark._jsparkSession, name, schema, self._result.graph.handles(others), time)
         DataFrame(leaf, self._spark).createOrReplaceTempView(name)
 
     def _compile(self, view: View) -> None:
@@ -118,6 +119,7 @@ class _Compiler:
         frame = self._times.timely(asked, view)
         self._add(view, frame, self._times.late(asked, view))
         self._keep(view.name, frame)
+        self._times.learn(view, self._door.planned(frame._jdf))
         self._declare(view.name, frame._jdf.schema())
         del self._pending[self._under_way.pop().lower()]
 

@@ -156,8 +156,10 @@ class _Drawing:
                 return self._texts(self._into[operator.id][0].key) or "nothing: all rows"
             case "unique":
                 return _names(operator.key) or "nothing: one row"
-            case "window":
+            case "window" | "session":
                 return self._texts(operator.key) or "nothing: one partition"
+            case "hold":
+                return "when rows are complete"
             case "top":
                 return "a part of the rows" if operator.parts["spread"] else self._texts(operator.key) or "nothing"
             case _:
@@ -190,6 +192,10 @@ class _Drawing:
                 return f"declared key of {operator.title}: one row for each {_names(operator.key)}"
             case "window":
                 return self._windows(operator)
+            case "session":
+                return "sessions" + (f" of each {self._texts(operator.key)}" if operator.key else "")
+            case "hold":
+                return "rows until they are complete"
             case "top":
                 return self._first(operator)
             case _:
@@ -246,7 +252,7 @@ class _Drawing:
                 return "those rows for each key"
             case "top" if operator.parts["growing"]:
                 return f"{operator.parts['limit'] + operator.parts['offset']} rows for each key"
-            case "window" | "top":
+            case "window" | "top" | "session" | "hold":
                 return "; ".join(dict.fromkeys(self._rows(edge) for edge in self._into[operator.id]))
             case _:
                 groups = self._groups(operator)

@@ -18,10 +18,12 @@ from penstock.engine.nodes import (
     Filter,
     Generate,
     Handle,
+    Held,
     Join,
     Node,
     Project,
     Scan,
+    Session,
     Single,
     Stateful,
     Static,
@@ -29,7 +31,7 @@ from penstock.engine.nodes import (
     Union,
     Window,
 )
-from penstock.engine.stateful import Closing, aggregated, joined, topped, windowed
+from penstock.engine.stateful import aggregated, assigned, held, joined, topped, windowed
 from penstock.engine.timing import LATE, Times, Waiting, waiting
 from penstock.model import Stream, Table, View
 
@@ -101,7 +103,7 @@ class Flows:
                 return self._expand(node)
             case Generate():
                 return self._generate(node)
-            case Join() | Aggregate() | Window() | Top() | Single() | Evaluate():
+            case Join() | Aggregate() | Session() | Held() | Window() | Top() | Single() | Evaluate():
                 return self._shared(node)
             case _:
                 assert_never(node)
@@ -120,13 +122,17 @@ class Flows:
     def _new(self, node: Stateful | Evaluate) -> Flow:
         match node:
             case Join(left=left, right=right):
-                return joined(self._graph, node, self._flow(left), self._flow(right))
+                return joined(self._graph, node, self._flow(left), self._flow(right), self._closing(node))
             case Aggregate(child=child):
                 return aggregated(self._graph, node, self._flow(child), self._closing(node))
+            case Session(child=child):
+                return assigned(self._graph, node, self._flow(child), self._closing(node))
+            case Held(child=child):
+                return held(self._graph, node, self._flow(child), self._closing(node), corrected=self._is_corrected)
             case Window(child=child):
-                return windowed(self._graph, node, self._flow(child))
+                return windowed(self._graph, node, self._flow(child), self._closing(node))
             case Top(child=child):
-                return topped(self._graph, node, self._flow(child))
+                return topped(self._graph, node, self._flow(child), self._closing(node))
             case Single(child=child):
                 return self._unique(self._view, self._flow(child), ())
             case Evaluate(child=child):
@@ -134,10 +140,13 @@ class Flows:
             case _:
                 assert_never(node)
 
-    def _closing(self, node: Aggregate) -> Closing | None:
-        """How the aggregate's windows close, if anything tells."""
-        clock = self._times.clock(node.plan)
-        return None if clock is None or self._waiting is None else Closing(*clock, self._waiting)
+    def _closing(self, node: Stateful) -> Handle | None:
+        """What frees the operator's state as time goes on, if anything does."""
+        return None if self._waiting is None else self._times.closing(node.plan, self._waiting)
+
+    @property
+    def _is_corrected(self) -> bool:
+        return self._waiting is not None and bool(self._waiting.allowed)
 
     def _filter(self, condition: Handle, flow: Flow) -> Flow:
         branches = [replace(b, filters=(*b.filters, self._graph.substituted(condition, b))) for b in flow.branches]

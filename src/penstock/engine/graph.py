@@ -112,6 +112,19 @@ class Graph:
         self.operators.append(made)
         return made
 
+    def upstream(self, operator: Operator) -> set[int]:
+        """The numbers of all operators from which rows come to it."""
+        into: dict[int, list[Operator]] = {}
+        for each in self.operators:
+            for edge in each.edges:
+                into.setdefault(edge.target.id, []).append(each)
+        found, ahead = {operator.id}, [operator]
+        while ahead:
+            more = [each for each in into.get(ahead.pop().id, []) if each.id not in found]
+            found.update(each.id for each in more)
+            ahead += more
+        return found
+
     def connect(
         self, branch: Branch, target: Operator, port: int, *, key: Sequence[Handle], value: Sequence[Handle]
     ) -> None:

@@ -76,9 +76,8 @@ class Generate:
 
 @dataclass(frozen=True)
 class Join:
-    """On keys, with what is left of the condition; `parts` says of which kind and on what."""
+    """On keys, with what is left of the condition."""
 
-    parts: Handle
     columns: tuple[Column, ...]
     plan: Handle
     left: "Node"
@@ -87,6 +86,29 @@ class Join:
 
 @dataclass(frozen=True)
 class Aggregate:
+    columns: tuple[Column, ...]
+    plan: Handle
+    child: "Node"
+
+
+@dataclass(frozen=True)
+class Session:
+    """Every row with the start of its session, `start`, behind it; `keys` are what rows of one session have in
+    common.
+    """
+
+    keys: Handle
+    start: Column
+    columns: tuple[Column, ...]
+    plan: Handle
+    child: "Node"
+
+
+@dataclass(frozen=True)
+class Held:
+    """Rows that are shown once they are complete, at the time `over`."""
+
+    over: Handle
     columns: tuple[Column, ...]
     plan: Handle
     child: "Node"
@@ -139,5 +161,5 @@ class Evaluate:
     child: "Node"
 
 
-Stateful = Join | Aggregate | Window | Top | Single
+Stateful = Join | Aggregate | Session | Held | Window | Top | Single
 Node = Scan | Static | Project | Filter | Union | Expand | Generate | Stateful | Evaluate

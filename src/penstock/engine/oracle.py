@@ -22,7 +22,7 @@ from pyspark.sql.types import StructType
 
 from penstock.engine.columns import schema_of
 from penstock.engine.compile import door_of, frame_of, refusal
-from penstock.engine.source import Range, read_topic, watermark_at
+from penstock.engine.source import Range, other_streams, read_topic, watermark_at
 from penstock.engine.timing import Times
 from penstock.model import Pipeline, Stream, Table
 from penstock.schema import Schema
@@ -52,7 +52,14 @@ class Oracle:
         self._times = Times(self._spark, door_of(self._spark), pipeline.relations)
         self._complete: dict[str, int] = {}
         for relation in pipeline.relations:
-            stamps: Range = {"until_frame": until, "relation": relation.name, "scope": pipeline.name}
+            stamps: Range = {
+                "until_frame": until,
+                "relation": relation.name,
+                "scope": pipeline.name,
+                "streams": other_streams(relation, pipeline),
+            }
+            if isinstance(relation, Stream) and relation.event_time:
+                stamps["event_time"] = relation.event_time
             if isinstance(relation, Stream) and relation.watermark is not None:
                 stamps["watermark"] = relation.watermark
             records = read_topic(self._spark, log, relation.topic, **stamps)
@@ -76,10 +83,10 @@ class Oracle:
         view = self._pending.pop(name, None)
         while view is not None:
             try:
-                complete = self._complete if view.options.emit == "final" else None
                 asked = frame_of(self._spark, view)
-                self._late[view.name] = self._times.late(asked, view)
-                self._views[view.name] = self._times.timely(asked, view, complete)
+                kept = view.options.late != "drop"
+                self._late[view.name] = self._times.late(asked, view) if kept else []
+                self._views[view.name] = self._times.complete(asked, view, self._complete)
                 self._views[view.name].createOrReplaceTempView(view.name)
                 return
             except AnalysisException as error:

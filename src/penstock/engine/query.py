@@ -14,7 +14,6 @@ from penstock.engine.evaluation import BY_NAME, evaluated_streams, named_row
 from penstock.engine.graph import Branch, Edge, Graph, Operator
 from penstock.engine.levels import SINKS, TABLES, Layout, Within, laid_out
 from penstock.engine.nodes import Handle
-from penstock.engine.stateful import Closing
 
 RECORD = ("_partition", "_offset")
 """What a bag knows of a record beside its row."""
@@ -40,6 +39,7 @@ class Query:
         self._door = graph.door
         self.tuning = tuning
         self._first = _leading(graph)
+        self._open = self._door.openWindows(spark._jsparkSession)
         self._complete_tables()
         self.layout: Layout = laid_out(graph.operators, self._same_key, self._in_key)
 
@@ -77,6 +77,16 @@ class Query:
     def _is_any(self, ways: Sequence[Handle | None], other: Handle) -> bool:
         return any(way is not None and self._door.same(way, other) for way in ways)
 
+    def open_windows(self) -> dict[str, int]:
+        """How many windows each view waits for, as far as the last batch has told; views without windows have none."""
+        counts = dict(self._open.take())
+        found: dict[str, int] = {}
+        for view, (sink, _) in self._graph.views.items():
+            told = [counts[each] for each in self._graph.upstream(sink) if each in counts]
+            if told:
+                found[view] = max(told)
+        return found
+
     def streaming(self, sources: dict[str, DataFrame]) -> DataFrame:
         """The envelopes for the views, from the sources' streams (which have the hidden columns)."""
         built = {
@@ -113,17 +123,30 @@ class Query:
 
     def _ticks(self, level: int) -> list[int]:
         """Aggregates without groups are woken in every batch: they have an answer before any row comes."""
-        return self._targets(level, lambda aggregate: not aggregate.parts["plan"].keyWidth())
+
+        def clocks(operator: Operator) -> list[int]:
+            return [0] if operator.kind == "aggregate" and not operator.parts["plan"].keyWidth() else []
+
+        return self._targets(level, clocks)
 
     def _timed(self, level: int, stream: str) -> list[int]:
-        """Aggregates whose windows the stream completes are told how far it has come."""
-        return self._targets(level, lambda each: bool(each.parts["closing"]) and each.parts["closing"].stream == stream)
+        """Operators whose state the stream frees are told how far it has come."""
 
-    def _targets(self, level: int, wanted: Callable[[Operator], bool]) -> list[int]:
-        """Aggregates of a level, each with its chain."""
-        aggregates = [each for each in self._graph.operators if each.kind == "aggregate" and each.id in self.layout.of]
-        found = [each for each in aggregates if self._level_of(each) == level and wanted(each)]
-        return [number for each in found for number in (each.id, self.layout.of[each.id].id)]
+        def clocks(operator: Operator) -> list[int]:
+            streams = list(operator.parts["closing"].streams()) if operator.parts.get("closing") else []
+            return [streams.index(stream)] if stream in streams else []
+
+        return self._targets(level, clocks)
+
+    def _targets(self, level: int, clocks: Callable[[Operator], list[int]]) -> list[int]:
+        """Operators of a level, each with the number of a clock of its own, and its chain."""
+        found = [each for each in self._graph.operators if each.id in self.layout.of and self._level_of(each) == level]
+        return [
+            number
+            for each in found
+            for clock in clocks(each)
+            for number in (each.id, clock, self.layout.of[each.id].id)
+        ]
 
     def _fed(self, stream: DataFrame, edges: Sequence[Edge], ticks: Sequence[int], timed: Sequence[int]) -> DataFrame:
         row = list(self._door.list(stream._jdf.queryExecution().analyzed().output()))
@@ -184,16 +207,16 @@ class Query:
                 left, right = (handles([column.handle for column in side]) for side in parts["sent"])
                 return self._door.join(operator.id, parts["plan"], left, right, edges)
             case "window":
-                return self._door.window(operator.id, parts["plan"], edges)
+                return self._door.window(operator.id, parts["plan"], edges, parts["closing"])
             case "top":
-                return self._door.top(operator.id, parts["plan"], parts["growing"], len(parts["spread"]), edges)
+                spread, closing = len(parts["spread"]), parts["closing"]
+                return self._door.top(operator.id, parts["plan"], parts["growing"], spread, edges, closing)
+            case "session":
+                return self._door.session(operator.id, parts["node"], len(operator.row) - 1, edges, parts["closing"])
+            case "hold":
+                return self._door.hold(operator.id, 2, len(operator.row), edges, parts["closing"])
             case _:
-                return self._door.aggregate(operator.id, parts["plan"], edges, self._timing(parts["closing"]))
-
-    def _timing(self, closing: Closing | None) -> Handle | None:
-        if closing is None:
-            return None
-        return self._door.timing(closing.window, closing.how.microseconds, closing.how.final)
+                return self._door.aggregate(operator.id, parts["plan"], edges, parts["closing"])
 
     def _row(self, operator: Operator) -> list[Handle]:
         """The attributes of an operator's output row, in order."""
@@ -209,7 +232,9 @@ class Query:
             for chain in self.layout.chains
             if self.layout.level[chain.id] == level
         ]
-        made = self._door.level(input._jdf, self._graph.handles(chains), self.tuning.slots, self.tuning.page_bytes)
+        made = self._door.level(
+            input._jdf, self._graph.handles(chains), self.tuning.slots, self.tuning.page_bytes, self._open
+        )
         return DataFrame(made, self._spark)
 
 

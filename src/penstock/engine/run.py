@@ -6,7 +6,7 @@ goes on and the older ends with an error, having changed nothing since.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from itertools import takewhile
 from pathlib import Path
@@ -27,9 +27,10 @@ from penstock.engine.lineage import Lineage, begun, current, drop_older, make_cu
 from penstock.engine.locking import hold
 from penstock.engine.query import Query, Tuning
 from penstock.engine.sinks import Sinks
-from penstock.engine.source import stream_topic
+from penstock.engine.source import NO_TIME, Range, other_streams, stream_topic, watermark_at
 from penstock.engine.stages import OnStage, Stage, nobody
 from penstock.engine.static import static_streams
+from penstock.engine.timing import others_of
 from penstock.engine.topics import ensure_sources
 from penstock.errors import ConditionFailed, EngineError, PenstockError
 from penstock.log import Epoch, Log
@@ -179,17 +180,30 @@ class Run:
                 watermark=watermark,
                 max_records_per_batch=options.max_records_per_batch,
                 scope=self._ready.pipeline.name,
+                streams=other_streams(relation, self._ready.pipeline),
             )
             # A stream only grows: there a record that is marked as a deletion is a record like any other.
             marks = [] if isinstance(relation, Stream) else ["_deleted"]
+            others = [f"`_watermark of {name}`" for name in others_of(relation, self._ready.pipeline.relations)]
             found[relation.name] = stream.select(
-                "*", *marks, "_place", "_watermark", "_partition", "_offset", "_appended_at"
+                "*", *marks, "_place", "_watermark", "_partition", "_offset", "_appended_at", *others
             )
         return found
 
+    def watermarks(self, frame: int) -> dict[str, int]:
+        """How far the watermark of each stream had come before a frame, in microseconds; those that have one."""
+        found = {}
+        for relation in self._ready.pipeline.relations:
+            if isinstance(relation, Stream) and relation.event_time:
+                how: Range = {"scope": self._ready.pipeline.name}
+                if relation.watermark is not None:
+                    how["watermark"] = relation.watermark
+                found[relation.name] = watermark_at(self._spark, self._log.folder, relation.topic, frame, **how)
+        return {name: time for name, time in found.items() if time > NO_TIME}
+
     def _commit(self, batches: Batches, frame: DataFrame, batch: int, on_stage: OnStage) -> None:
         try:
-            done = batches.commit(frame, batch)
+            done = replace(batches.commit(frame, batch), open=self._ready.query.open_windows())
             if not self._current and self._has_caught_up(done.end):
                 self._become_current()
         except ConditionFailed:

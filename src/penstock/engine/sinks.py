@@ -52,6 +52,7 @@ class Sinks:
         self._lineage = lineage
         self._limit = limit
         self._views = [view.name for view in pipeline.views if view.options.store != "none"]
+        self._dropped = {view.name for view in pipeline.views if view.options.late == "drop"}
         self._has_letters = any(operator.kind == "bag" for operator in plan.graph.operators)
         graph, specs = plan.graph, [self._sink(name) for name in self._views]
         specs += [
@@ -72,6 +73,8 @@ class Sinks:
             schema = schema_of(self._plan.schemas[view])
             log.create_topic(self._lineage.topic(view), schema, key=self._plan.key_of(view))
         for view, late in self._plan.late.items():
+            if view in self._dropped:
+                continue
             log.create_topic(self._lineage.topic(late_rows(view)), schema_of(late))
         if self._has_letters:
             schema = schema_of(self._plan.graph.door.deadLetters().schema())
@@ -89,7 +92,12 @@ class Sinks:
             raise refused from error
         counts = dict(made.counts())
         late = {view: counts.pop(late_rows(view), 0) for view in self._plan.late}
-        files = {self._lineage.topic(name): tuple(map(Path, paths)) for name, paths in made.files().items()}
+        uncounted = {late_rows(view) for view in self._dropped}  # their rows are
+        files = {
+            self._lineage.topic(name): tuple(map(Path, paths))
+            for name, paths in made.files().items()
+            if name not in uncounted
+        }
         return Collected(counts, counts.pop(DEAD_LETTERS, 0), files, made.staged(), late)
 
     def _doubled(self, error: Py4JJavaError) -> EngineError | None:

@@ -13,9 +13,13 @@ from typing import Any, TypedDict, Unpack
 
 from pyspark.sql import DataFrame, SparkSession
 
+from penstock.engine.timing import others_of
 from penstock.log import Place
+from penstock.model import Pipeline, Stream, Table
 
 FORMAT = "penstock"
+NO_TIME = -(2**63)
+"""What a watermark is where there is none yet."""
 
 
 class Range(TypedDict, total=False):
@@ -33,6 +37,8 @@ class Range(TypedDict, total=False):
     watermark: timedelta
     scope: str
     relation: str
+    event_time: str
+    streams: Mapping[str, Mapping[str, str]]
 
 
 class Following(TypedDict, total=False):
@@ -42,16 +48,20 @@ class Following(TypedDict, total=False):
     max_records_per_batch: int | None
     starting_frame: int | None
     scope: str
+    streams: Mapping[str, Mapping[str, str]]
 
 
 def read_topic(spark: SparkSession, log_path: str | Path, topic: str, **within: Unpack[Range]) -> DataFrame:
     """The topic's records as they are committed now.
 
     `watermark` is the delay behind the largest event time that `_watermark` has; `scope` says whose punctuation
-    counts for it, besides that for everybody. `relation` is what the topic is called in queries.
+    counts for it, besides that for everybody. `relation` is what the topic is called in queries, `event_time` its
+    column for that; `streams` are others
+    whose watermarks are hidden columns too, with their own options.
     """
     options = {
         "relation": within.get("relation"),
+        "eventTime": within.get("event_time"),
         "fromFrame": within.get("from_frame"),
         "untilFrame": within.get("until_frame"),
         "fromPlace": _place(within.get("from_place")),
@@ -60,6 +70,7 @@ def read_topic(spark: SparkSession, log_path: str | Path, topic: str, **within: 
         "untilOffsets": _offsets(within.get("until_offsets")),
         "watermark": _duration(within.get("watermark")),
         "scope": within.get("scope"),
+        "streams": json.dumps(within["streams"]) if within.get("streams") else None,
     }
     return spark.read.format(FORMAT).options(path=str(log_path), topic=topic, **_given(options)).load()
 
@@ -75,8 +86,18 @@ def stream_topic(spark: SparkSession, log_path: str | Path, topic: str, **how: U
         "maxRecordsPerBatch": how.get("max_records_per_batch"),
         "startingFrame": how.get("starting_frame"),
         "scope": how.get("scope"),
+        "streams": json.dumps(how["streams"]) if how.get("streams") else None,
     }
     return spark.readStream.format(FORMAT).options(path=str(log_path), topic=topic, **_given(options)).load()
+
+
+def other_streams(relation: Stream | Table, pipeline: Pipeline) -> dict[str, dict[str, str]]:
+    """The streams whose watermarks count for rows of this one where they meet, each with its options."""
+    streams = {each.name: each for each in pipeline.relations if isinstance(each, Stream)}
+    return {
+        name: _given({"topic": streams[name].topic, "watermark": _duration(streams[name].watermark)})
+        for name in others_of(relation, pipeline.relations)
+    }
 
 
 def watermark_at(spark: SparkSession, log_path: str | Path, topic: str, frame: int, **how: Unpack[Range]) -> int:

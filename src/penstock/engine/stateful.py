@@ -1,10 +1,12 @@
-"""Operators with state: joins, aggregates, windows and first rows, put into the graph over the flows that feed them."""
+"""Operators with state: joins, aggregates, windows and first rows, put into the graph over the flows that feed them.
 
-from dataclasses import dataclass, replace
+`closing` is what frees an operator's state as time goes on; nothing where nothing does.
+"""
+
+from dataclasses import replace
 
 from penstock.engine.graph import Branch, Flow, Graph, Operator
-from penstock.engine.nodes import Aggregate, Column, Handle, Join, Top, Window
-from penstock.engine.timing import Waiting
+from penstock.engine.nodes import Aggregate, Column, Handle, Held, Join, Session, Top, Window
 
 PARTS = 16
 """The first rows of all are looked for among the first rows of so many parts, which tasks find side by side."""
@@ -14,21 +16,24 @@ LONE = {"left": (0,), "right": (1,), "full": (0, 1), "anti": (0,), "exists": (0,
 """By kind of join: the sides whose rows are in the answer even without a partner."""
 
 
-def joined(graph: Graph, node: Join, left: Flow, right: Flow) -> Flow:
+def joined(graph: Graph, node: Join, left: Flow, right: Flow, closing: Handle | None) -> Flow:
     """Rows whose key is NULL match nothing: they stay away from the operator, or pass it by as without a partner."""
-    operator, kind = graph.operator("join", plan=node.parts), node.parts.kind()
-    keys = (list(graph.door.list(node.parts.leftKeys())), list(graph.door.list(node.parts.rightKeys())))
+    plan = graph.door.joinPlan(node.plan, closing)
+    operator, kind = graph.operator("join", plan=plan, closing=closing), plan.kind()
+    keys = (list(graph.door.list(plan.leftKeys())), list(graph.door.list(plan.rightKeys())))
     lone: list[Branch] = []
     for port, flow in enumerate((left, right)):
         for branch in flow.branches:
             over = [graph.substituted(key, branch) for key in keys[port]]
-            extra = graph.over(node.parts.extra(port), branch)
+            extra = graph.over(plan.extra(port), branch)
             present = tuple(graph.door.notNull(graph.handles(over)))
             narrowed = replace(branch, filters=(*branch.filters, *present))
             graph.connect(narrowed, operator, port, key=over, value=(*graph.values(branch), *extra))
             without = graph.door.anyNull(graph.handles(over))
             if port in LONE.get(kind, ()) and without is not None:
-                lone.append(_without_partner(graph, node, replace(branch, filters=(*branch.filters, without)), port))
+                lone.append(
+                    _without_partner(graph, kind, node, replace(branch, filters=(*branch.filters, without)), port)
+                )
     _describe_join(graph, operator, node, (left, right))
     operator.key = tuple({"right": keys[1], "full": []}.get(kind, keys[0]))
     if kind == "inner":  # both sides have the same
@@ -40,22 +45,22 @@ def joined(graph: Graph, node: Join, left: Flow, right: Flow) -> Flow:
 
 def _describe_join(graph: Graph, operator: Operator, node: Join, sides: tuple[Flow, Flow]) -> None:
     """The columns that the sides send, and those that come out."""
-    known = {column.id: column for column in node.columns}
+    known, plan = {column.id: column for column in node.columns}, operator.parts["plan"]
     sent: list[list[Column]] = []
     for port, flow in enumerate(sides):
         own = [Column(e.name(), graph.door.identity(e), e.toAttribute()) for e in flow.out]
-        own += [Column(a.name(), graph.door.identity(a), a) for a in graph.door.list(node.parts.extraColumns(port))]
+        own += [Column(a.name(), graph.door.identity(a), a) for a in graph.door.list(plan.extraColumns(port))]
         sent.append(own)
     operator.parts["sent"] = tuple(sent)
-    given = sent[0] + ([] if node.parts.kind() in ("semi", "anti", "exists") else sent[1])
+    given = sent[0] + ([] if plan.kind() in ("semi", "anti", "exists") else sent[1])
     operator.row = [known.get(column.id, column) for column in given]
-    if node.parts.kind() == "exists":
+    if plan.kind() == "exists":
         operator.row.append(node.columns[-1])
 
 
-def _without_partner(graph: Graph, node: Join, branch: Branch, side: int) -> Branch:
+def _without_partner(graph: Graph, kind: str, node: Join, branch: Branch, side: int) -> Branch:
     mine = {graph.door.identity(e): e for e in branch.out}
-    missing = False if node.parts.kind() == "exists" else None
+    missing = False if kind == "exists" else None
     out = [
         graph.door.renamed(mine[column.id], column.handle)
         if column.id in mine
@@ -82,16 +87,7 @@ def _key_of_join(
     return None if left.key is None or right.key is None else (*left.key, *right.key)
 
 
-@dataclass(frozen=True)
-class Closing:
-    """The windows of an aggregate stand at `window` in its key; the watermark of `stream` completes them."""
-
-    stream: str
-    window: int
-    how: Waiting
-
-
-def aggregated(graph: Graph, node: Aggregate, flow: Flow, closing: Closing | None) -> Flow:
+def aggregated(graph: Graph, node: Aggregate, flow: Flow, closing: Handle | None) -> Flow:
     plan = graph.door.aggregatePlan(node.plan, flow.growing)
     operator = graph.operator("aggregate", plan=plan, node=node.plan, growing=flow.growing, closing=closing)
     operator.row = list(node.columns)
@@ -104,8 +100,31 @@ def aggregated(graph: Graph, node: Aggregate, flow: Flow, closing: Closing | Non
     return graph.answer(operator, node.columns, growing=False, key=key)
 
 
-def windowed(graph: Graph, node: Window, flow: Flow) -> Flow:
-    operator = graph.operator("window", plan=node.parts, node=node.plan)
+def assigned(graph: Graph, node: Session, flow: Flow, closing: Handle | None) -> Flow:
+    """Rows learn which session they belong to."""
+    operator = graph.operator("session", node=node.plan, closing=closing)
+    for branch in flow.branches:
+        key = graph.over(graph.door.keyed(node.keys), branch)
+        graph.connect(branch, operator, 0, key=key, value=graph.values(branch))
+    operator.row = list(node.columns)
+    operator.key = tuple(graph.door.list(graph.door.keyed(node.keys)))
+    return graph.answer(operator, node.columns, growing=False, key=flow.key)
+
+
+def held(graph: Graph, node: Held, flow: Flow, closing: Handle, *, corrected: bool) -> Flow:
+    """Rows of one time are spread over some keys; what is shown stays, unless it may be corrected."""
+    operator = graph.operator("hold", node=node.plan, closing=closing)
+    for branch in flow.branches:
+        values = graph.values(branch)
+        part = graph.door.spread(graph.handles(values), PARTS)
+        key = [graph.substituted(node.over, branch), part]
+        graph.connect(branch, operator, 0, key=key, value=values)
+    operator.row = list(node.columns)
+    return graph.answer(operator, node.columns, growing=not corrected, key=flow.key)
+
+
+def windowed(graph: Graph, node: Window, flow: Flow, closing: Handle | None) -> Flow:
+    operator = graph.operator("window", plan=node.parts, node=node.plan, closing=closing)
     for branch in flow.branches:
         key = graph.over(node.parts.keys(), branch)
         graph.connect(branch, operator, 0, key=key, value=graph.over(node.parts.inputs(), branch))
@@ -114,21 +133,25 @@ def windowed(graph: Graph, node: Window, flow: Flow) -> Flow:
     return graph.answer(operator, node.columns, growing=False, key=flow.key)
 
 
-def topped(graph: Graph, node: Top, flow: Flow) -> Flow:
+def topped(graph: Graph, node: Top, flow: Flow, closing: Handle | None) -> Flow:
     """The first rows; where they are few, and of all rows, first of each part, then of those."""
     wanted = node.limit + node.offset
     if not node.partition and wanted <= FEW:
-        flow = _first(graph, node, flow, limit=wanted, offset=0, parts=PARTS)
-    return _first(graph, node, flow, limit=node.limit, offset=node.offset, parts=0)
+        flow = _first(graph, node, flow, None, limit=wanted, offset=0, parts=PARTS)
+    return _first(graph, node, flow, closing, limit=node.limit, offset=node.offset, parts=0)
 
 
-def _first(graph: Graph, node: Top, flow: Flow, *, limit: int, offset: int, parts: int) -> Flow:
+def _first(  # noqa: PLR0913 (what a kernel operator is made of)
+    graph: Graph, node: Top, flow: Flow, closing: Handle | None, *, limit: int, offset: int, parts: int
+) -> Flow:
     handles = graph.handles
     columns = [column.handle for column in node.columns]
     plan = graph.door.topPlan(
         handles(node.partition), handles(node.orders), handles(columns), limit, offset, node.counted
     )
-    operator = graph.operator("top", plan=plan, node=node, growing=flow.growing, limit=limit, offset=offset)
+    operator = graph.operator(
+        "top", plan=plan, node=node, growing=flow.growing, limit=limit, offset=offset, closing=closing
+    )
     for branch in flow.branches:
         values = graph.values(branch)
         key = [graph.door.spread(handles(values), parts)] if parts else graph.over(plan.keys(), branch)

@@ -8,6 +8,7 @@ window that nothing but the stream feeds is told how far the stream's watermark 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -44,48 +45,63 @@ def end_time(log: Log, pipeline: Pipeline) -> None:
             log.punctuate(relation.topic, END, scope=pipeline.name)
 
 
+def others_of(relation: Stream | Table, relations: Iterable[Stream | Table]) -> list[str]:
+    """The other streams whose watermarks count for rows of this one where both meet."""
+    if not isinstance(relation, Stream) or not relation.event_time:
+        return []
+    return [each.name for each in relations if isinstance(each, Stream) and each.event_time and each != relation]
+
+
 class Times:
     """Of the streams of one pipeline."""
 
     def __init__(self, spark: SparkSession, door: Handle, relations: Iterable[Stream | Table]) -> None:
         self._spark = spark
-        self._door = door
-        self._streams = self._map(
-            {each.name: each.event_time for each in relations if isinstance(each, Stream) and each.event_time}
+        self._times = door.times(
+            self._map(
+                {each.name: each.event_time for each in relations if isinstance(each, Stream) and each.event_time}
+            )
         )
 
-    def _map(self, items: Mapping[str, str]) -> Handle:
+    def _map(self, items: Mapping[str, Any]) -> Handle:
         made = self._spark._jvm.java.util.HashMap()  # type: ignore[union-attr]
         for name, value in items.items():
             made.put(name, value)
         return made
 
-    def timely(self, frame: DataFrame, view: View, complete: Mapping[str, int] | None = None) -> DataFrame:
-        """The view's query without late rows; given how far each stream has come, only windows that are complete."""
-        until = self._map({stream: str(time) for stream, time in (complete or {}).items()})
-        made = self._door.timely(frame._jdf, self._streams, waiting(view).microseconds, until)
-        return DataFrame(made, self._spark)
+    def timely(self, frame: DataFrame, view: View) -> DataFrame:
+        """The view's query without late rows, waiting for what is complete if the view does."""
+        how = waiting(view)
+        return DataFrame(self._times.timely(frame._jdf, how.microseconds, how.final), self._spark)
+
+    def complete(self, frame: DataFrame, view: View, until: Mapping[str, int]) -> DataFrame:
+        """The same in batch: what is complete when streams have come as far as `until` says."""
+        how = waiting(view)
+        if not how.final:
+            return self.timely(frame, view)
+        return DataFrame(self._times.complete(frame._jdf, how.microseconds, self._map(until)), self._spark)
+
+    def learn(self, view: View, plan: Handle) -> None:
+        """From now on queries that read the view know when its rows are complete."""
+        self._times.learn(view.name, plan)
 
     def late(self, frame: DataFrame, view: View) -> list[DataFrame]:
         """The rows that its query leaves out, for each window that it groups by."""
-        if view.options.late == "drop":
-            return []
-        found = self._door.late(frame._jdf, self._streams, waiting(view).microseconds)
+        found = self._times.late(frame._jdf, waiting(view).microseconds)
         return [DataFrame(each, self._spark) for each in found]
 
-    def clock(self, aggregate: Handle) -> tuple[str, int] | None:
-        """The stream that completes the windows of an aggregate, and where they stand in its key."""
-        found = self._door.clock(aggregate, self._streams)
-        return None if found is None else (found[0], found[1])
+    def closing(self, node: Handle, how: Waiting) -> Handle | None:
+        """What frees the state of an operator as time goes on: its `streams`, and how."""
+        return self._times.closing(node, how.microseconds, how.final)
 
     def has_clock(self, plan: Handle) -> bool:
-        return bool(self._door.hasClock(plan, self._streams))
+        return bool(self._times.hasClock(plan))
 
     def check_final(self, view: View, plan: Handle) -> None:
-        if view.options.emit == "final" and not self._door.isComplete(plan, self._streams):
+        if view.options.emit == "final" and not self._times.isComplete(plan):
             raise EngineError(
                 f'view "{view.name}" cannot wait until its rows are final',
                 detail="Nothing in its query tells when a row is complete.",
-                hint="Group by window(...) of the event time of one stream, without a table that may still change.",
+                hint="Group or join by window(...) of streams' event times, without a table that may still change.",
                 spot=view.spot,
             )

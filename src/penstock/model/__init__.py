@@ -1,6 +1,6 @@
 """What the user declared: streams, tables, views, policies, pipelines. Pure values."""
 
-from penstock.model.duration import duration_text
+from penstock.model.duration import duration_text, parse_duration
 from penstock.model.load import load_pipeline, pipeline_of
 from penstock.model.pipeline import Pipeline
 from penstock.model.relation import Stream, Table
@@ -17,6 +17,7 @@ __all__ = [
     "declaration_text",
     "duration_text",
     "load_pipeline",
+    "parse_duration",
     "pipeline_of",
     "spot_in",
 ]

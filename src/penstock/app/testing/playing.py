@@ -131,7 +131,7 @@ class OnEngine:
         return Seen(schema, +held, net, unordered, self._late(name, start, end))
 
     def _late(self, view: str, start: int, end: int) -> list[Late]:
-        if view not in self._bench.plan.late:
+        if view not in self._bench.plan.late or self._bench.pipeline.view(view).options.late == "drop":
             return late_of(self._bench.pipeline, [])
         topic = self._bench.lineage.topic(late_rows(view))
         batches = self._bench.log.batches(topic, start=Place(start), end=Place(end))

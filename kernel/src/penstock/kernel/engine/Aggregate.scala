@@ -114,8 +114,8 @@ object Gathering {
   */
 case class Aggregate(
     id: Int, keyWidth: Int, gathering: Gathering, buffer: Seq[DataType], result: Seq[Expression], ordered: Boolean, edges: Seq[Edge],
-    timing: Option[Timing] = None)
-    extends Windowed {
+    override val timing: Option[Timing] = None)
+    extends Patient {
   override def ticks: Boolean = keyWidth == 0
   override def orders: Array[Comparator[Array[Byte]]] = gathering.folds.flatMap(_.fold.collections).toArray
 
@@ -142,13 +142,13 @@ case class Aggregate(
   override def show(key: UnsafeRow, state: State, out: Output): Unit =
     if (state.value != null) out.emit(answer(key, known(state), entriesOf(state)), 1, Long.MinValue, Long.MinValue)
 
-  private def known(state: State): Gathered = {
+  private[engine] def known(state: State): Gathered = {
     val bytes = state.value
     if (bytes == null) gathering.fresh() else gathering.read(bytes, 0, bytes.length)
   }
 
   /** Takes in the rows; whether the group is there afterwards. */
-  private def taken(gathered: Gathered, rows: Rows, state: State, entries: Array[Array[Entries]]): Boolean = {
+  private[engine] def taken(gathered: Gathered, rows: Rows, state: State, entries: Array[Array[Entries]]): Boolean = {
     if (ordered) rows.sortByPlace()
     gather(gathered, rows)
     if (keeps) {
@@ -198,7 +198,7 @@ case class Aggregate(
     }
   }
 
-  private def entriesOf(state: State): Array[Array[Entries]] = {
+  private[engine] def entriesOf(state: State): Array[Array[Entries]] = {
     var next = 0
     folds.map { each =>
       val mine = each.fold.collections.indices.map(i => state.entries(next + i)).toArray
@@ -207,7 +207,7 @@ case class Aggregate(
     }
   }
 
-  private def answer(key: UnsafeRow, g: Gathered, entries: Array[Array[Entries]]): UnsafeRow = {
+  private[engine] def answer(key: UnsafeRow, g: Gathered, entries: Array[Array[Entries]]): UnsafeRow = {
     var n = 1
     var o = 0
     var at = 0

@@ -15,10 +15,12 @@ import penstock.kernel.state.{Cursor, State, Sum}
   * meets all of them.
   * Out: a change for every pair that a change makes or breaks, and for every row that finds its first or loses its last partner, as the kind of
   * join says; the later place and the smaller stamp of the two.
+  * Where the condition is a range of time, rows go when none can match them any more; one that has found no partner may be shown only then.
   */
 case class Join(
-    id: Int, keyWidth: Int, kind: JoinKind, widths: (Int, Int), condition: Option[Expression], ranges: (Option[Span], Option[Span]), edges: Seq[Edge])
-    extends Operator {
+    id: Int, keyWidth: Int, kind: JoinKind, widths: (Int, Int), condition: Option[Expression], ranges: (Option[Span], Option[Span]), edges: Seq[Edge],
+    override val timing: Option[Timing] = None, dating: Option[Dating] = None, ages: (Option[Ages], Option[Ages]) = (None, None))
+    extends Dated {
   private val watched = Array(kind.watchesLeft, kind.watchesRight)
   private val counted = condition.isEmpty && (kind.watchesLeft || kind.watchesRight)
   private val spans = Array(ranges._1, ranges._2)
@@ -42,6 +44,34 @@ case class Join(
   @transient private lazy val sides = Array(new UnsafeRow(widths._1), new UnsafeRow(widths._2))
   @transient private lazy val nothing = Array[InternalRow](new GenericInternalRow(widths._1), new GenericInternalRow(widths._2))
   @transient private lazy val pair = new JoinedRow()
+
+  @transient private lazy val timelines: Array[Timeline] = Array(0, 1).map { side =>
+    (if (side == 0) ages._1 else ages._2).map(new Timeline(_, spans(side).get.order(width(side)), lasting = false)).orNull
+  }
+  private val waits = dating.exists(_.waits)
+  /** The watermark when the batch began: rows that were over by then are shown though they have no partner. */
+  @transient private var begun = Windows.None
+
+  override def run(key: UnsafeRow, rows: Rows, state: State, before: Long, now: Long, deadline: Deadline, out: Output): Unit = {
+    val from = next(state, before)
+    begun = before
+    run(key, rows, state, out)
+    Array(0, 1).filter(timelines(_) != null).foreach { side =>
+      val held = state.entries(side)
+      if (waits && watched(side)) timelines(side).each(held, before, now) { (row, at) => if (Tally.matches(at.value) == 0) lone(side, row, at.value, out) }
+      timelines(side).free(held, now)
+    }
+    deadline.move(from, next(state, now))
+  }
+
+  private def next(state: State, watermark: Long): Long = Array(0, 1).foldLeft(Deadline.Never) { (least, side) =>
+    if (timelines(side) == null) least else math.min(least, timelines(side).deadline(state.entries(side), watermark, waits && watched(side)))
+  }
+
+  private def lone(side: Int, row: UnsafeRow, tally: Array[Byte], out: Output): Unit = {
+    sides(side).pointTo(row.getBaseObject, row.getBaseOffset, row.getSizeInBytes)
+    give(side, partner = false, Tally.weight(tally), Tally.stamp(tally), Tally.place(tally), out)
+  }
 
   override def run(key: UnsafeRow, rows: Rows, state: State, out: Output): Unit = {
     rows.consolidate()
@@ -111,8 +141,11 @@ case class Join(
     }
   }
 
-  /** What a row of `port` gives besides pairs, with or without a partner. */
-  private def emit(port: Int, partner: Boolean, weight: Long, stamp: Long, place: Long, out: Output): Unit = kind match {
+  /** What a row of `port` gives besides pairs, unless it has to wait for a partner. */
+  private def emit(port: Int, partner: Boolean, weight: Long, stamp: Long, place: Long, out: Output): Unit =
+    if (partner || !waits || timelines(port) == null || timelines(port).isOver(sides(port), begun)) give(port, partner, weight, stamp, place, out)
+
+  private def give(port: Int, partner: Boolean, weight: Long, stamp: Long, place: Long, out: Output): Unit = kind match {
     case JoinKind.Exists => out.emit(pair(sides(0), if (partner) Join.Yes else Join.No), weight, stamp, place)
     case JoinKind.Semi => if (partner) out.emit(sides(0), weight, stamp, place)
     case JoinKind.Anti => if (!partner) out.emit(sides(0), weight, stamp, place)

@@ -17,7 +17,7 @@ case class Chain(id: Int, operators: Seq[Operator])
   * State: the map `pages`, under (chain, slot): the pages of each operator of the chain, its position in the chain before their addresses.
   * Out: envelopes for later levels.
   */
-class Level(chains: Map[Int, Chain], pageLimit: Int) extends StatefulProcessor[Long, Array[Byte], Array[Byte]] {
+class Level(chains: Map[Int, Chain], pageLimit: Int, open: OpenWindows) extends StatefulProcessor[Long, Array[Byte], Array[Byte]] {
   @transient private var pages: MapState[Array[Byte], Array[Byte]] = _
   @transient private lazy val running = new JavaMap[Int, RunningChain]()
 
@@ -28,7 +28,7 @@ class Level(chains: Map[Int, Chain], pageLimit: Int) extends StatefulProcessor[L
     val id = (group >>> 32).toInt
     chains.get(id) match {
       case None => rows
-      case Some(chain) => running.computeIfAbsent(id, _ => new RunningChain(chain, pageLimit)).run(rows, i => new SlotPages(pages, i))
+      case Some(chain) => running.computeIfAbsent(id, _ => new RunningChain(chain, pageLimit, open)).run(rows, i => new SlotPages(pages, i))
     }
   }
 }
@@ -50,14 +50,15 @@ final class SlotPages(pages: MapState[Array[Byte], Array[Byte]], position: Int) 
 }
 
 /** A chain at work on one slot after the other, in one task. */
-final class RunningChain(chain: Chain, pageLimit: Int) {
+final class RunningChain(chain: Chain, pageLimit: Int, open: OpenWindows) {
   private val operators = chain.operators.toArray
   private val routes = operators.map(_.edges.map(new Route(_)).toArray)
   private val keys = operators.map(o => new UnsafeRow(o.keyWidth))
   private val orders = operators.map(_.orders)
   private val sums = operators.map(_.sums)
-  private val windows = operators.map {
-    case windowed: Windowed => windowed.timing.map(new Windows(windowed, _, pageLimit)).orNull
+  private val windows = operators.map(each => each.timing.map(new Windows(each, _, pageLimit, open)).orNull)
+  private val dates = operators.map {
+    case dated: Dated => dated.dating.map(how => new Dates(dated, how.clocks, pageLimit)).orNull
     case _ => null
   }
 
@@ -79,13 +80,15 @@ final class RunningChain(chain: Chain, pageLimit: Int) {
     var i = from
     while (i < operators.length && operators(i).id != target) i += 1
     if (i == operators.length) out += envelope
-    else if (windows(i) != null && Envelope.kind(envelope) == Envelope.Tick) inboxes(i).tick(envelope)
+    else if ((windows(i) != null || dates(i) != null) && Envelope.kind(envelope) == Envelope.Tick) inboxes(i).tick(envelope)
     else inboxes(i).add(envelope)
   }
 
   private def runOperator(i: Int, inboxes: Array[Inbox], pages: PageStore, out: ArrayBuffer[Array[Byte]]): Unit = {
     val output = new Output(routes(i), envelope => deliver(envelope, i + 1, inboxes, out))
-    if (windows(i) != null) windows(i).run(inboxes(i).rows, inboxes(i).clocks, pages, output) else runKeys(i, inboxes(i), pages, output)
+    if (windows(i) != null) windows(i).run(inboxes(i).rows, inboxes(i).clocks, pages, output)
+    else if (dates(i) != null) dates(i).run(inboxes(i).rows, inboxes(i).clocks, pages, output)
+    else runKeys(i, inboxes(i), pages, output)
   }
 
   private def runKeys(i: Int, inbox: Inbox, pages: PageStore, output: Output): Unit = {

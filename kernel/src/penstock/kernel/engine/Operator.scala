@@ -18,26 +18,60 @@ abstract class Operator extends Serializable {
   def orders: Array[Comparator[Array[Byte]]] = Operator.NoOrders
   def sums: Array[Sum] = Slot.NoSums
   def run(key: UnsafeRow, rows: Rows, state: State, out: Output): Unit
+  /** How windows in its keys close; None where there are none. */
+  def timing: Option[Timing] = None
   /** Woken in every batch, also where nothing came: an aggregate without groups has an answer from the start. */
   def ticks: Boolean = false
 }
 
 /** When the windows of an operator close.
   *
-  * @param window where the window stands in the key: a struct of its start and its end
+  * @param window where the window stands in the key
+  * @param struct whether it is a struct of its start and its end; else it is a time
+  * @param more so many microseconds after that end, or that time, it is over
   * @param clocks how many streams are beneath; the watermark is the least of theirs
   * @param allowed so many microseconds a window is still kept, for rows that correct it, after the watermark has passed its end
   * @param waits whether a window is shown only once it is complete
   */
-case class Timing(window: Int, clocks: Int, allowed: Long, waits: Boolean)
+case class Timing(window: Int, struct: Boolean, more: Long, clocks: Int, allowed: Long, waits: Boolean)
 
-/** An operator whose keys may have a window in them. */
-abstract class Windowed extends Operator {
-  def timing: Option[Timing]
+/** An operator that can wait until a window is complete. */
+trait Patient extends Operator {
   /** Takes in the rows of a key, and gives out nothing. */
   def gather(key: UnsafeRow, rows: Rows, state: State): Unit
   /** Gives out what there is for a key. */
   def show(key: UnsafeRow, state: State, out: Output): Unit
+}
+
+/** How keys get deadlines of their own.
+  *
+  * @param clocks how many streams are beneath; the watermark is the least of theirs
+  * @param delay so many microseconds rows may still come after their time
+  * @param allowed so many microseconds what is over is still kept, for rows that correct it
+  * @param waits whether answers are shown only once they are complete
+  */
+case class Dating(clocks: Int, delay: Long, allowed: Long, waits: Boolean)
+
+/** An operator that looks at a key again when the watermark comes to a time that the key's state tells. */
+trait Dated extends Operator {
+  def dating: Option[Dating]
+  /** The rows of a key, none where only its deadline has come.
+    *
+    * The watermark was `before` when the batch began and is `now` at its end. Tells `deadline` of the key's state as it was and as it is;
+    * afterwards that is later than `now`.
+    */
+  def run(key: UnsafeRow, rows: Rows, state: State, before: Long, now: Long, deadline: Deadline, out: Output): Unit
+}
+
+/** When the key at hand is looked at again; `Deadline.Never` where nothing is kept for it, or no time frees that. */
+abstract class Deadline {
+  def move(from: Long, to: Long): Unit
+}
+
+object Deadline {
+  val Never: Long = Long.MaxValue
+  /** Nobody asks. */
+  val Ignored: Deadline = (_: Long, _: Long) => ()
 }
 
 object Operator {

@@ -39,6 +39,8 @@ final class Partition(val entries: Entries, frames: Int) {
     if (!before.containsKey(key)) before.put(key, old)
   }
 
+  def hasChanged(row: Array[Byte]): Boolean = before.containsKey(new Bytes(row))
+
   /** Visits the rows that have changed, with what was kept before and what is kept now; null where the row was not or is not there. */
   def changed(visit: (Array[Byte], Array[Byte], Array[Byte]) => Unit): Unit =
     before.forEach((row, old) => visit(row.bytes, old, entries.get(row.bytes)))

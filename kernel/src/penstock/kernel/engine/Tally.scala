@@ -22,8 +22,10 @@ object Tally {
   def matched(tally: Array[Byte], matches: Long): Array[Byte] = of(weight(tally), stamp(tally), place(tally), matches)
 
   /** Takes a change into a collection of rows with their tallies; `matches` is -1 where partners are not counted. */
-  def count(held: Entries, envelope: Array[Byte], matches: Long = -1): Unit = {
-    val row = Envelope.row(envelope)
+  def count(held: Entries, envelope: Array[Byte], matches: Long = -1): Unit = count(held, Envelope.row(envelope), envelope, matches)
+
+  /** The row is kept under `row`. */
+  def count(held: Entries, row: Array[Byte], envelope: Array[Byte], matches: Long): Unit = {
     val old = held.get(row)
     val sum = Envelope.weight(envelope) + (if (old == null) 0 else weight(old))
     if (sum == 0) held.remove(row)

@@ -11,7 +11,9 @@ import penstock.kernel.state.{Entries, State}
   * any other; where the input is `growing`, no more than the answer needs.
   * Out: the rows that came into the answer or left it, retractions before assertions. The place is that of the last change, the stamp that of the row itself.
   */
-final case class TopK(id: Int, keyWidth: Int, order: RowOrder, limit: Long, offset: Long, growing: Boolean, edges: Seq[Edge], counted: Counted = Counted.Rows)
+final case class TopK(
+    id: Int, keyWidth: Int, order: RowOrder, limit: Long, offset: Long, growing: Boolean, edges: Seq[Edge], counted: Counted = Counted.Rows,
+    override val timing: Option[Timing] = None)
     extends Operator {
   override def orders: Array[Comparator[Array[Byte]]] = Array(order)
 

@@ -10,11 +10,15 @@ import penstock.kernel.state.State
   * In: changes of one partition's rows. A row that is there several times has as many positions, one beside the other.
   * State: collection 0, the rows in `order`, each with its tally, what its running frames have gathered, and the columns of its frames.
   * Out: the row and its values, for each row whose values have changed; retractions before assertions. The place is that of the last
-  * change, the stamp that of the row itself.
+  * change, the stamp that of the row itself. Where frames are ranges of time, rows go when no frame can reach them, and may be shown only when
+  * their own is complete.
   *
   * `values` are bound to the row's columns, followed by the columns of each frame.
   */
-final case class Window(id: Int, keyWidth: Int, order: RowOrder, frames: Seq[Framed], values: Seq[Expression], edges: Seq[Edge]) extends Operator {
+final case class Window(
+    id: Int, keyWidth: Int, order: RowOrder, frames: Seq[Framed], values: Seq[Expression], edges: Seq[Edge],
+    override val timing: Option[Timing] = None, dating: Option[Dating] = None, ages: Option[Ages] = None)
+    extends Dated {
   override def orders: Array[Comparator[Array[Byte]]] = Array(order)
 
   @transient private lazy val sweeps = frames.zipWithIndex.map { case (framed, i) => Sweep.of(framed, i, order) }
@@ -28,13 +32,46 @@ final case class Window(id: Int, keyWidth: Int, order: RowOrder, frames: Seq[Fra
   override def run(key: UnsafeRow, rows: Rows, state: State, out: Output): Unit = {
     rows.consolidate()
     if (rows.size > 0) {
-      val partition = new Partition(state.entries(0), frames.length)
+      val place = rows.lastPlace
+      changedIn(state, rows).changed((bytes, before, now) => differences(bytes, before, now, place, out))
+    }
+  }
+
+  @transient private lazy val timeline = new Timeline(ages.get, order, lasting = true)
+  private val waits = dating.exists(_.waits)
+
+  override def run(key: UnsafeRow, rows: Rows, state: State, before: Long, now: Long, deadline: Deadline, out: Output): Unit = {
+    val held = state.entries(0)
+    val from = timeline.deadline(held, before, waits)
+    if (!waits) run(key, rows, state, out)
+    else {
+      rows.consolidate()
+      val partition = changedIn(state, rows)
+      val place = rows.lastPlace
+      partition.changed((bytes, old, made) => differences(bytes, ifOver(bytes, old, before), ifOver(bytes, made, now), place, out))
+      timeline.each(held, before, now) { (_, at) =>
+        if (!partition.hasChanged(at.key)) differences(at.key, null, at.value, Tally.place(at.value), out)
+      }
+    }
+    timeline.free(held, now)
+    deadline.move(from, timeline.deadline(held, now, waits))
+  }
+
+  private def ifOver(bytes: Array[Byte], kept: Array[Byte], watermark: Long): Array[Byte] =
+    if (kept == null) null
+    else {
+      row.pointTo(bytes, bytes.length)
+      if (timeline.isOver(row, watermark)) kept else null
+    }
+
+  private def changedIn(state: State, rows: Rows): Partition = {
+    val partition = new Partition(state.entries(0), frames.length)
+    if (rows.size > 0) {
       val changed = change(partition, rows)
       sweeps.foreach(_.sweep(partition, changed))
       evaluated += partition.evaluated
-      val place = rows.lastPlace
-      partition.changed((bytes, before, now) => differences(bytes, before, now, place, out))
     }
+    partition
   }
 
   private def change(partition: Partition, rows: Rows): Array[Array[Byte]] = {
@@ -46,7 +83,7 @@ final case class Window(id: Int, keyWidth: Int, order: RowOrder, frames: Seq[Fra
   }
 
   private def differences(bytes: Array[Byte], before: Array[Byte], now: Array[Byte], place: Long, out: Output): Unit =
-    if (!answer.same(before, now)) {
+    if ((before != null || now != null) && !answer.same(before, now)) {
       row.pointTo(bytes, bytes.length)
       val weights = new JavaMap[Bytes, Array[Long]]()
       if (before != null) answer.count(row, before, -1, weights)

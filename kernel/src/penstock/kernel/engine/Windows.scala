@@ -5,6 +5,7 @@ import java.util.{ArrayList, Map => JavaMap, TreeMap, TreeSet}
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow
 import org.apache.spark.unsafe.Platform
 import penstock.kernel.state.{Key, PageStore, Slot, WindowPages}
+import scala.jdk.CollectionConverters._
 
 /** An operator with windows, at work on one slot.
   *
@@ -13,7 +14,11 @@ import penstock.kernel.state.{Key, PageStore, Slot, WindowPages}
   * Out: changes, as the operator gives them; of windows that wait, all rows at once when they are complete. A window is complete in the batch in
   * which the watermark comes to its end.
   */
-final class Windows(operator: Windowed, timing: Timing, pageLimit: Int) {
+final class Windows(operator: Operator, timing: Timing, pageLimit: Int, open: OpenWindows) {
+  private val patient = operator match {
+    case waiting: Patient if timing.waits => waiting
+    case _ => null
+  }
   private val orders = operator.orders
   private val sums = operator.sums
   private val key = new UnsafeRow(operator.keyWidth)
@@ -29,6 +34,7 @@ final class Windows(operator: Windowed, timing: Timing, pageLimit: Int) {
     val ends = new TreeSet[java.lang.Long](coming.keySet)
     if (now > before) ends.addAll(agenda.until(now))
     ends.forEach(end => window(end, coming.get(end), before, now, agenda, pages, out))
+    open.add((operator.id, agenda.windows.asScala))
     val bytes = agenda.bytes
     if (!java.util.Arrays.equals(bytes, stored)) pages.header = bytes
   }
@@ -36,14 +42,14 @@ final class Windows(operator: Windowed, timing: Timing, pageLimit: Int) {
   private def window(
       end: Long, rows: ArrayList[JavaMap.Entry[Key, Rows]], before: Long, now: Long, agenda: Agenda, pages: PageStore, out: Output): Unit = {
     val slot = new Slot(new WindowPages(pages, end), pageLimit, orders, sums)
-    val waiting = timing.waits && end > before
+    val waiting = patient != null && end > before
     if (rows != null) rows.forEach { entry =>
       point(entry.getKey)
-      if (waiting) operator.gather(key, entry.getValue, slot.state(entry.getKey)) else operator.run(key, entry.getValue, slot.state(entry.getKey), out)
+      if (waiting) patient.gather(key, entry.getValue, slot.state(entry.getKey)) else operator.run(key, entry.getValue, slot.state(entry.getKey), out)
     }
     if (waiting && end <= now) slot.foreach { (each, state) =>
       point(each)
-      operator.show(key, state, out)
+      patient.show(key, state, out)
     }
     if (end <= now && end <= now - timing.allowed) {
       slot.drop()
@@ -66,7 +72,9 @@ final class Windows(operator: Windowed, timing: Timing, pageLimit: Int) {
   private def point(to: Key): Unit = key.pointTo(to.bytes, Platform.BYTE_ARRAY_OFFSET + to.offset, to.length)
 
   /** A key without a window belongs to one that never ends. */
-  private def end: Long = if (key.isNullAt(timing.window)) Long.MaxValue else key.getStruct(timing.window, 2).getLong(1)
+  private def end: Long =
+    if (key.isNullAt(timing.window)) Long.MaxValue
+    else Timeline.after(if (timing.struct) key.getStruct(timing.window, 2).getLong(1) else key.getLong(timing.window), timing.more)
 }
 
 object Windows {

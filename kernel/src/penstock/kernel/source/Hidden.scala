@@ -14,8 +14,15 @@ object Hidden {
   val Replaces = "_replaces"
   val Headers = "_headers"
 
+  /** The watermark of another stream that stood before the record. */
+  def watermarkOf(stream: String): String = s"$Watermark of $stream"
+
+  def isHidden(name: String): Boolean = Names.contains(name) || name.startsWith(s"$Watermark of ")
+
+  private val Names = Set(Partition, Offset, AppendedAt, Place, Watermark, Deleted, Replaces, Headers)
+
   /** In the order in which Spark appends them to the topic's own columns. */
-  def columns(topic: StructType): StructType = StructType(Seq(
+  def columns(topic: StructType, others: Iterable[String] = Nil): StructType = StructType(Seq(
     StructField(Partition, IntegerType, nullable = false),
     StructField(Offset, LongType, nullable = false),
     StructField(AppendedAt, TimestampType, nullable = false),
@@ -23,9 +30,9 @@ object Hidden {
     StructField(Watermark, TimestampType),
     StructField(Deleted, BooleanType, nullable = false),
     StructField(Replaces, replaced(topic)),
-    StructField(Headers, MapType(StringType, BinaryType))))
+    StructField(Headers, MapType(StringType, BinaryType))) ++ others.map(stream => StructField(watermarkOf(stream), TimestampType)))
 
-  def metadata(topic: StructType): Array[MetadataColumn] = columns(topic).fields.map(new Named(_): MetadataColumn)
+  def metadata(topic: StructType, others: Iterable[String]): Array[MetadataColumn] = columns(topic, others).fields.map(new Named(_): MetadataColumn)
 
   /** The type of an extra column in a block whose columns are `stored`. */
   def extra(name: String, stored: StructType): DataType = columns(stored)(name).dataType

@@ -20,6 +20,6 @@ final class PenstockSource extends TableProvider with DataSourceRegister {
 
   override def getTable(schema: StructType, partitioning: Array[Transform], properties: util.Map[String, String]): Table = {
     val asked = ReadOptions.of(new CaseInsensitiveStringMap(properties))
-    new TopicTable(Log.at(asked.path), schema, asked.topic)
+    new TopicTable(Log.at(asked.path), schema, asked.topic, asked.others.keys)
   }
 }

@@ -8,14 +8,15 @@ import penstock.kernel.log.Log
 /** Plans what tasks read of a topic, with the columns that were asked for. */
 final class Pieces(log: Log, options: ReadOptions, topic: StructType, columns: StructType) {
 
-  def readers: PartitionReaderFactory = new PieceReaders(Wanted.of(columns, topic))
+  def readers: PartitionReaderFactory = new PieceReaders(Wanted.of(columns, topic, options.others.keys))
 
   /** The records of frames `[from, until)`. */
   def between(from: Long, until: Long): Array[InputPartition] = log.synchronized {
     val chunks = new Plan(log, options).chunks(from, until)
-    val stamps = if (columns.fieldNames.contains(Hidden.Watermark)) Stamps.of(log, options, from, until) else Stamps.none
+    val own = Seq(Hidden.Watermark -> options) ++ options.others.map { case (stream, how) => Hidden.watermarkOf(stream) -> how }
+    val stamps = own.filter { case (column, _) => columns.fieldNames.contains(column) }.map { case (column, how) => column -> Stamps.of(log, how, from, until) }.toMap
     Piece.divided(chunks, SparkContext.getOrCreate().defaultParallelism).map { run =>
-      val within = stamps.within(run.map(_.frame).min, run.map(_.until).max)
+      val within = stamps.map { case (column, all) => column -> all.within(run.map(_.frame).min, run.map(_.until).max) }
       new Piece(options, run, within): InputPartition
     }
   }

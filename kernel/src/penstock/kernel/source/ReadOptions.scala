@@ -14,6 +14,7 @@ import penstock.kernel.log.{Json, Log, LogError}
   * @param scope whose punctuation counts besides the one for everybody
   * @param fromFrame first frame of a batch read
   * @param untilFrame the frame after its last; None: as far as the log is committed
+  * @param others the other streams of the pipeline whose watermarks count for rows of this one, by name
   * @param fromPlace the first place wanted, and `untilPlace` the one after the last: they may cut a frame
   */
 final case class ReadOptions(
@@ -28,7 +29,8 @@ final case class ReadOptions(
     fromOffsets: Map[Int, Long],
     untilOffsets: Map[Int, Long],
     startingFrame: Long,
-    maxRecords: Option[Long]) {
+    maxRecords: Option[Long],
+    others: Map[String, ReadOptions] = Map.empty) {
 
   /** The offsets of a partition that are wanted: from this one on, and before that one. */
   def from(partition: Int): Long = fromOffsets.getOrElse(partition, 0L)
@@ -53,8 +55,18 @@ object ReadOptions {
       fromOffsets = text("fromOffsets").fold(Map.empty[Int, Long])(offsets("fromOffsets", _)),
       untilOffsets = text("untilOffsets").fold(Map.empty[Int, Long])(offsets("untilOffsets", _)),
       startingFrame = text("startingFrame").fold(0L)(number("startingFrame", _)),
-      maxRecords = text("maxRecordsPerBatch").map(number("maxRecordsPerBatch", _)))
+      maxRecords = text("maxRecordsPerBatch").map(number("maxRecordsPerBatch", _)),
+      others = text("streams").fold(Map.empty[String, ReadOptions])(streams(found, _)))
   }
+
+  /** Each with the options that it has of its own. */
+  private def streams(options: CaseInsensitiveStringMap, text: String): Map[String, ReadOptions] =
+    Json.fields(Json.tree(text)).map { case (name, own) =>
+      val all = new java.util.HashMap[String, String]()
+      Seq("path", "scope").foreach(each => Option(options.get(each)).foreach(all.put(each, _)))
+      Json.fields(own).foreach { case (option, value) => all.put(option, value.asText) }
+      name -> of(new CaseInsensitiveStringMap(all))
+    }.toMap
 
   private def number(name: String, text: String): Long =
     text.toLongOption.filter(_ >= 0).getOrElse(throw new LogError(s"option $name is no number", s"It is \"$text\"."))

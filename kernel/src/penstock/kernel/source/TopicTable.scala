@@ -12,17 +12,17 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap
 import penstock.kernel.log.{Log, Place}
 
 /** A topic of a log as a table: its newest columns, and the hidden ones as metadata columns. */
-final class TopicTable(log: Log, columns: StructType, topic: String) extends Table with SupportsRead with SupportsMetadataColumns {
+final class TopicTable(log: Log, columns: StructType, topic: String, others: Iterable[String]) extends Table with SupportsRead with SupportsMetadataColumns {
   override def name(): String = topic
   override def schema(): StructType = columns
-  override def metadataColumns(): Array[MetadataColumn] = Hidden.metadata(columns)
+  override def metadataColumns(): Array[MetadataColumn] = Hidden.metadata(columns, others)
   override def capabilities(): util.Set[TableCapability] = EnumSet.of(BATCH_READ, MICRO_BATCH_READ)
   override def newScanBuilder(options: CaseInsensitiveStringMap): ScanBuilder = new TopicScanBuilder(log, columns, ReadOptions.of(options))
 }
 
 /** Takes the columns that a query needs; until told otherwise these are all, the hidden ones too, which cost nothing unless they are looked at. */
 final class TopicScanBuilder(log: Log, topic: StructType, options: ReadOptions) extends ScanBuilder with SupportsPushDownRequiredColumns {
-  private val all = StructType(topic.fields ++ Hidden.columns(topic).fields)
+  private val all = StructType(topic.fields ++ Hidden.columns(topic, options.others.keys).fields)
   private var columns = all
 
   override def pruneColumns(required: StructType): Unit = columns = StructType(required.fieldNames.map(all(_)))

@@ -132,7 +132,7 @@ object DeliveryChecks {
   }
 
   private def passing(): Unit = {
-    val level = new Level(Map(1 -> Chain(1, Nil)), 4096)
+    val level = new Level(Map(1 -> Chain(1, Nil)), 4096, new OpenWindows)
     val rows = Seq.fill(3)(Envelope.of(Target(7, 0, 7), Envelope.Row, FeedIterator.Nothing, FeedIterator.Nothing))
     equal(level.handleInputRows(7L << 32, rows.iterator, null).toSeq, rows, "what came out")
   }

@@ -30,7 +30,7 @@ final class Levels(levels: Seq[Seq[Chain]], random: Random, slots: Int = 4, limi
   private var running: Seq[Map[Int, RunningChain]] = started()
 
   private def started(): Seq[Map[Int, RunningChain]] =
-    levels.map(_.map(chain => chain.id -> new RunningChain(Levels.sent(chain), limit)).toMap)
+    levels.map(_.map(chain => chain.id -> new RunningChain(Levels.sent(chain), limit, new OpenWindows)).toMap)
 
   def restart(): Unit = running = started()
 

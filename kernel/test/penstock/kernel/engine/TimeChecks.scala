@@ -40,7 +40,7 @@ object TimeChecks {
 
   private def aggregate(waits: Boolean, allowed: Long): Aggregate = Aggregate(
     1, plan.keyWidth, plan.gathering, plan.buffer, plan.result, plan.ordered, Seq(Edge(FoldChecks.Out, None, Nil, answer.all)),
-    Some(Timing(window = 1, clocks = 2, allowed, waits)))
+    Some(Timing(window = 1, struct = true, more = 0, clocks = 2, allowed, waits)))
 
   /** All rows that were not late, by name and window. */
   private final class Model {

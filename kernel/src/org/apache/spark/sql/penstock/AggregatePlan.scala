@@ -16,8 +16,6 @@ final class Unsupported(val construct: String, val reason: String) extends Runti
 /** An aggregate taken apart: what its input must send, how that is gathered, and how the answer is made from it. */
 final class AggregatePlan(node: LogicalAggregate, growing: Boolean) {
   private val PhysicalAggregation(groups, functions, results, _) = node: @unchecked
-  // In Catalyst's tree every row still has a session of its own; Spark merges them when it runs the plan.
-  if (groups.exists(_.metadata.contains(SessionWindow.marker))) throw new Unsupported("session_window", "sessions grow together as rows come")
 
   /** The key's expressions, over the input; equal groups have equal bytes. */
   val keys: Seq[Expression] = groups.map(each => AggregatePlan.keyed(AggregatePlan.plain(each), "GROUP BY"))
@@ -39,6 +37,11 @@ final class AggregatePlan(node: LogicalAggregate, growing: Boolean) {
       val whole = each.transform { case a: AttributeReference if values.contains(a.exprId) => values(a.exprId) }
       BindReferences.bindReference[Expression](AggregatePlan.plain(whole.asInstanceOf[NamedExpression]), row)
     }
+  }
+
+  def operator(id: Int, edges: Seq[Edge], closing: Option[Closing]): Operator = {
+    val made = Aggregate(id, keyWidth, gathering, buffer, result, ordered, edges, closing.flatMap(_.timing))
+    closing.flatMap(_.dating).fold[Operator](made)(SessionGroups(made, node.aggregateExpressions.indexWhere(Session.isEnd(node, _)), _))
   }
 
   /** For each key its position among the output's columns, or -1. */

@@ -1,100 +1,144 @@
 package org.apache.spark.sql.penstock
 
+import java.util.{HashMap => JavaMap, IdentityHashMap}
 import org.apache.spark.sql.catalyst.expressions._
-import org.apache.spark.sql.catalyst.planning.ExtractEquiJoinKeys
+import org.apache.spark.sql.catalyst.expressions.aggregate.{AggregateExpression, Max}
 import org.apache.spark.sql.catalyst.plans.{FullOuter, LeftOuter, RightOuter}
 import org.apache.spark.sql.catalyst.plans.logical._
 
-/** What tells when the rows of a window are complete: the watermark of a stream.
-  *
-  * @param complete whether nothing else changes a window once the watermark has passed its end; over a join with a table something may
-  * @param timely whether rows that are late are left out beneath: see [[Lateness]]
-  */
-final case class Clock(stream: String, complete: Boolean, timely: Boolean) {
-  def closes: Boolean = complete && timely
-}
-
-/** The clocks of columns in a plan that Catalyst has optimized.
+/** The clocks of values in a plan.
   *
   * @param streams the event time of each stream that has one, by the stream's name
+  * @param views the clocks of the columns of views that are read, by the view's name and the column's
   */
-final class Clocks(streams: Map[String, String]) {
+final class Clocks(streams: Map[String, String], views: Map[String, Map[String, Clock]]) {
+  val bounds = new TimeBounds(this)
+  /** What was found out already: a column may be asked for by everything above it. */
+  private val known = new IdentityHashMap[LogicalPlan, JavaMap[ExprId, Option[Clock]]]()
 
-  /** The stream whose watermark closes the windows of an aggregate, and where they stand among what it groups by. */
-  def of(aggregate: Aggregate): Option[(String, Int)] = aggregate.groupingExpressions.zipWithIndex.flatMap {
-    case (window: Attribute, at) if TimeWindows.isWindow(window.dataType) => of(aggregate.child, window).filter(_.closes).map(c => (c.stream, at))
+  /** The clock of an expression over the output of `plan`. */
+  def of(plan: LogicalPlan, e: Expression): Option[Clock] = of(e, column(plan, _))
+
+  private def of(e: Expression, known: Attribute => Option[Clock]): Option[Clock] = TimeWindows.bare(e) match {
+    case a: Attribute => known(a)
+    case TimeWindows.LastMoment(window) => of(window, known).collect { case clock @ Clock(_, Shape.Window(_), _, _, _) => clock.copy(shape = Shape.Time) }
+    case GetStructField(window, at, _) => of(window, known).flatMap(clock => (clock.shape, at) match {
+      case (Shape.Window(_), 1) => Some(clock.copy(shape = Shape.End))
+      case (Shape.Window(length), 0) if length >= 0 => Some(clock.copy(shape = Shape.Start(length)))
+      case (Shape.Gap, 0) => Some(clock.copy(shape = Shape.Time))
+      case _ => None
+    })
+    case AggregateExpression(Max(inside), _, _, _, _) => of(inside, known).filter(_.shape == Shape.End)
+    case TimeWindows.Made(time, length) => timed(time, known, Shape.Window(length))
+    case TimeWindows.Ending(time, _) => timed(time, known, Shape.End)
+    case TimeWindows.Starting(time, distance) => timed(time, known, Shape.Start(distance))
+    case TimeWindows.Gap(time) => timed(time, known, Shape.Gap).orElse(ending(e, known))
+    case struct: CreateNamedStruct => ending(struct, known)
     case _ => None
-  }.headOption
-
-  /** Whether every row is complete once the watermark has passed the window that it belongs to. */
-  def isComplete(plan: LogicalPlan): Boolean = plan match {
-    case _: Project | _: Filter | _: Sort | _: RepartitionOperation | _: Generate => isComplete(plan.children.head)
-    case aggregate: Aggregate => of(aggregate).isDefined
-    case window: Window => isComplete(window.child) && hasClock(window.child, window.partitionSpec)
-    case limit: WindowGroupLimit => isComplete(limit.child) && hasClock(limit.child, limit.partitionSpec)
-    case join: Join => isComplete(join.left) && isComplete(join.right) && meets(join)
-    case union: Union => union.children.forall(isComplete)
-    case _ => false
   }
 
-  private def hasClock(plan: LogicalPlan, columns: Seq[Expression]): Boolean =
-    columns.exists { case a: Attribute => of(plan, a).exists(_.closes); case _ => false }
+  private def timed(time: Expression, known: Attribute => Option[Clock], shape: Shape): Option[Clock] =
+    of(time, known).filter(_.shape == Shape.Time).map(_.copy(shape = shape))
 
-  /** Whether both sides are joined on their windows, and those close together. */
-  private def meets(join: Join): Boolean = join match {
-    case ExtractEquiJoinKeys(_, lefts, rights, _, _, left, right, _) => lefts.zip(rights).exists {
-      case (a: Attribute, b: Attribute) =>
-        val clocks = Seq(of(left, a), of(right, b)).flatten
-        clocks.size == 2 && clocks.forall(_.closes) && clocks.head.stream == clocks.last.stream
-      case _ => false
-    }
-    case _ => false
+  /** A struct of a start, and an end that is known to be one. */
+  private def ending(e: Expression, known: Attribute => Option[Clock]): Option[Clock] = TimeWindows.bare(e) match {
+    case struct @ CreateNamedStruct(Seq(_, _, _, end)) if TimeWindows.isWindow(struct.dataType) =>
+      of(end, known).filter(_.shape == Shape.End).map(_.copy(shape = Shape.Window(-1)))
+    case _ => None
   }
 
-  private def of(plan: LogicalPlan, column: Attribute): Option[Clock] = plan match {
-    case leaf: LeafNode => Option(Door.relation(leaf)).filter(streams.get(_).exists(_.equalsIgnoreCase(column.name))).map(Clock(_, complete = true, timely = false))
-    case Project(items, child) => items.find(_.exprId == column.exprId).flatMap(source).flatMap(of(child, _))
-    case expand: Expand =>
-      val at = expand.output.indexWhere(_.exprId == column.exprId)
-      expand.projections.map(_(at)).map { case a: Attribute => Some(a); case e => TimeWindows.source(e) }.distinct match {
-        case Seq(Some(found)) => of(expand.child, found)
-        case _ => None
-      }
-    case aggregate: Aggregate => of(aggregate).flatMap { case (stream, at) =>
-      val window = aggregate.groupingExpressions(at).asInstanceOf[Attribute]
-      val found = aggregate.aggregateExpressions.find(_.exprId == column.exprId).flatMap(source)
-      found.filter(_.exprId == window.exprId).map(_ => Clock(stream, complete = true, timely = true))
+  private def column(plan: LogicalPlan, column: Attribute): Option[Clock] = {
+    val mine = known.computeIfAbsent(plan, _ => new JavaMap())
+    if (!mine.containsKey(column.exprId)) mine.put(column.exprId, found(plan, column))
+    mine.get(column.exprId)
+  }
+
+  private def found(plan: LogicalPlan, column: Attribute): Option[Clock] = plan match {
+    case leaf: LeafNode => declared(Door.relation(leaf), column)
+    case Project(items, child) => items.find(_.exprId == column.exprId).flatMap {
+      case same: Attribute => this.column(child, same)
+      case item => of(child, item)
     }
+    case expand: Expand => expanded(expand, column)
+    case aggregate: Aggregate => bounds.of(aggregate).headOption.filter(_.clock.closes).flatMap { bound =>
+      aggregate.aggregateExpressions.find(_.exprId == column.exprId).flatMap(item => of(item, grouped(aggregate, bound)(_)))
+    }
+    case session: Session => if (column.exprId == session.start.exprId) None else of(session.child, column)
     case union: Union =>
       val at = union.output.indexWhere(_.exprId == column.exprId)
       val found = union.children.map(child => of(child, child.output(at)))
-      if (found.distinct.size == 1) found.head else None
-    case join: Join =>
-      val fromLeft = join.left.outputSet.contains(column)
-      // Without a partner the column is NULL, a window that never ends.
-      val always = join.joinType match {
-        case FullOuter => false
-        case LeftOuter => fromLeft
-        case RightOuter => !fromLeft
-        case _ => true
-      }
-      of(if (fromLeft) join.left else join.right, column).map(found => if (always && meets(join)) found else found.copy(complete = false))
-    case window: Window =>
-      of(window.child, column).map(found => if (hasClock(window.child, window.partitionSpec)) found else found.copy(complete = false))
-    case Filter(condition, child) => of(child, column).map(found => found.copy(timely = found.timely || Lateness.isIn(condition)))
-    case _: Sort | _: RepartitionOperation | _: Generate | _: WindowGroupLimit =>
-      plan.children.find(_.outputSet.contains(column)).flatMap(of(_, column)).map { found =>
-        plan match {
-          case limit: WindowGroupLimit if !hasClock(limit.child, limit.partitionSpec) => found.copy(complete = false)
-          case _ => found
-        }
-      }
+      if (found.exists(_.isEmpty) || found.flatten.map(_.shape).distinct.size > 1) None else Some(found.flatten.reduce(_ and _))
+    case join: Join => joined(join, column)
+    case node: UnaryNode if column.references.subsetOf(node.child.outputSet) => of(node.child, column).flatMap(passed(node, _))
     case _ => None
   }
 
-  private def source(item: NamedExpression): Option[Attribute] = item match {
-    case a: Attribute => Some(a)
-    case Alias(a: Attribute, _) => Some(a)
-    case other => TimeWindows.source(other)
+  private def declared(relation: String, column: Attribute): Option[Clock] =
+    if (relation == null) None
+    else if (streams.get(relation).exists(_.equalsIgnoreCase(column.name))) Some(Clock(Set(relation), Shape.Time, 0, complete = true, timely = false))
+    else views.get(relation).flatMap(_.get(column.name))
+
+  private def expanded(expand: Expand, column: Attribute): Option[Clock] = {
+    val at = expand.output.indexWhere(_.exprId == column.exprId)
+    expand.projections.map(each => of(expand.child, each(at))).distinct match {
+      // Windows overlap: their starts do not tell how long they are.
+      case Seq(Some(Clock(_, Shape.Start(_), _, _, _))) if expand.projections.size > 1 => None
+      case Seq(found) => found
+      case _ => None
+    }
+  }
+
+  /** What is known of a group: its window; of a session what its rows tell of it. */
+  private def grouped(aggregate: Aggregate, bound: TimeBound)(column: Attribute): Option[Clock] = aggregate.child match {
+    case session: Session => Option.when(column.exprId == session.window.exprId)(ended(bound.clock, Shape.Window(-1)))
+    case _ if !bound.value.semanticEquals(column) => None
+    case _ => Some(if (bound.clock.shape == Shape.Gap) ended(bound.clock, Shape.Window(-1)) else bound.clock)
+  }
+
+  /** A row whose time is a session's end still belongs to it. */
+  private def ended(clock: Clock, shape: Shape): Clock = clock.copy(shape = shape, delay = clock.delay + 1)
+
+  private def passed(node: UnaryNode, clock: Clock): Option[Clock] = node match {
+    case Filter(condition, _) => Some(clock.copy(timely = clock.timely || Lateness.isIn(condition)))
+    case _: Sort | _: RepartitionOperation | _: Generate | _: ResolvedHint | _: SubqueryAlias | _: View | _: Held => Some(clock)
+    case _: Distinct | _: Deduplicate | _: Window | _: WindowGroupLimit => bounds.of(node).headOption match {
+      case Some(bound) if bound.clock.closes => Some(clock.copy(delay = math.max(clock.delay, bound.clock.delay + bound.ahead)))
+      case _ => Some(clock.copy(complete = false))
+    }
+    case _ => None
+  }
+
+  private def joined(join: Join, column: Attribute): Option[Clock] = {
+    val fromLeft = join.left.outputSet.contains(column)
+    // Without a partner the column is NULL: a window that never ends.
+    val always = join.joinType match {
+      case FullOuter => false
+      case LeftOuter => fromLeft
+      case RightOuter => !fromLeft
+      case _ => true
+    }
+    val sides = bounds.of(join)
+    of(if (fromLeft) join.left else join.right, column).map { found =>
+      if (!always || sides.isEmpty || !sides.forall(_.clock.closes)) found.copy(complete = false)
+      else {
+        val mine = sides.find(_.side == (if (fromLeft) 0 else 1)).get
+        found.copy(streams = sides.flatMap(_.clock.streams).toSet ++ found.streams, delay = (mine.ahead +: found.delay +: sides.map(_.clock.delay)).max)
+      }
+    }
+  }
+
+  /** Whether every row is complete once the watermark has passed the time that it belongs to. */
+  def isComplete(plan: LogicalPlan): Boolean = plan match {
+    case _: Project | _: Filter | _: Sort | _: RepartitionOperation | _: Generate | _: ResolvedHint | _: SubqueryAlias => isComplete(plan.children.head)
+    case union: Union => union.children.forall(isComplete)
+    case _: Held => true
+    // A row of a stream stays as it is.
+    case leaf: LeafNode => Option(Door.relation(leaf)).exists(name => streams.contains(name) || views.get(name).exists(_.values.exists(_.closes)))
+    case view: View => isComplete(view.child)
+    case aggregate: Aggregate if bounds.of(aggregate).isEmpty => false
+    case _: Aggregate | _: Join | _: Window | _: WindowGroupLimit | _: Distinct | _: Deduplicate =>
+      val found = bounds.of(plan)
+      found.nonEmpty && found.forall(_.clock.closes)
+    case _ => false
   }
 }

@@ -5,9 +5,12 @@ import org.apache.spark.sql.connector.catalog.{MetadataColumn, SupportsMetadataC
 import org.apache.spark.sql.connector.read.{Scan, ScanBuilder, SupportsPushDownRequiredColumns}
 import org.apache.spark.sql.types._
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
+import penstock.kernel.source.Hidden
 
-/** A declared stream, table or view as Catalyst sees it while it plans: columns, some of them hidden, and no rows. */
-case class DeclaredTable(relation: String, fields: StructType) extends Table with SupportsRead with SupportsMetadataColumns {
+/** A declared stream, table or view as Catalyst sees it while it plans: columns, some of them hidden, and no rows. `others` are the streams whose
+  * watermarks its rows know besides their own.
+  */
+case class DeclaredTable(relation: String, fields: StructType, others: Seq[String]) extends Table with SupportsRead with SupportsMetadataColumns {
   override def name(): String = relation
   override def schema(): StructType = fields
   override def capabilities(): JavaSet[TableCapability] = EnumSet.of(TableCapability.BATCH_READ)
@@ -15,7 +18,8 @@ case class DeclaredTable(relation: String, fields: StructType) extends Table wit
     DeclaredTable.hidden("_partition", IntegerType),
     DeclaredTable.hidden("_offset", LongType),
     DeclaredTable.hidden("_appended_at", TimestampType),
-    DeclaredTable.hidden("_watermark", TimestampType, nullable = true))
+    DeclaredTable.hidden(Hidden.Watermark, TimestampType, nullable = true)) ++
+    others.map(stream => DeclaredTable.hidden(Hidden.watermarkOf(stream), TimestampType, nullable = true))
   override def newScanBuilder(options: CaseInsensitiveStringMap): ScanBuilder = new DeclaredScanBuilder(relation, fields)
 }
 

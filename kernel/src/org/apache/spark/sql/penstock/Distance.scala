@@ -24,21 +24,30 @@ object Distance {
     }
 
   /** An expression without the constants that are added to it, and their sum. */
-  private def parted(e: Expression): (Expression, Long) = e match {
+  def parted(e: Expression): (Expression, Long) = e match {
     case Add(inner, Whole(n), _) => plus(inner, n)
     case Add(Whole(n), inner, _) => plus(inner, n)
     case Subtract(inner, Whole(n), _) => plus(inner, -n)
     case DateAdd(inner, Whole(n)) => plus(inner, n)
     case DateSub(inner, Whole(n)) => plus(inner, -n)
     // In zones that change their clocks a day is not always as long.
-    case moved @ TimestampAddInterval(inner, Literal(micros: Long, _: DayTimeIntervalType), _)
+    case moved @ TimestampAddInterval(inner, Span(micros), _)
         if math.abs(micros) < MICROS_PER_DAY || moved.zoneIdForType(inner.dataType).getRules.isFixedOffset => plus(inner, micros)
+    case replaced: RuntimeReplaceable => parted(replaced.replacement)
+    case cast: Cast if cast.child.dataType == cast.dataType => parted(cast.child)
     case other => (other, 0L)
   }
 
   private def plus(inner: Expression, n: Long): (Expression, Long) = {
     val (base, sum) = parted(inner)
     (base, sum + n)
+  }
+
+  private object Span {
+    def unapply(e: Expression): Option[Long] = e.dataType match {
+      case _: DayTimeIntervalType if e.foldable => Option(e.eval()).map(_.asInstanceOf[Long])
+      case _ => None
+    }
   }
 
   private object Whole {

@@ -108,10 +108,15 @@ object Door {
     case _ => false
   }
   /** A relation that was declared, for planning only: it has columns, and no rows to read. */
-  def declared(session: ClassicSession, name: String, schema: StructType): DataFrame = {
-    val options = new CaseInsensitiveStringMap(java.util.Map.of("relation", name))
-    ClassicDataset.ofRows(session, DataSourceV2Relation.create(DeclaredTable(name, schema), None, None, options))
+  def declared(session: ClassicSession, name: String, schema: StructType, others: JavaList[String], eventTime: String): DataFrame = {
+    val options = new CaseInsensitiveStringMap(java.util.Map.of("relation", name, "eventTime", eventTime))
+    ClassicDataset.ofRows(session, DataSourceV2Relation.create(DeclaredTable(name, schema, seq(others)), None, None, options))
   }
+
+  /** The columns that the streams of a query have their event time in. */
+  def eventTimes(frame: DataFrame): Array[String] = frame.asInstanceOf[ClassicDataset[Row]].queryExecution.analyzed.collect {
+    case relation: DataSourceV2Relation => Option(relation.options.get("eventTime")).filter(_.nonEmpty)
+  }.flatten.distinct.toArray
 
   /** The query with nothing left open: see `Ties`. */
   def settled(frame: DataFrame): DataFrame = {
@@ -123,27 +128,7 @@ object Door {
     val dataset = frame.asInstanceOf[ClassicDataset[Row]]
     Streams.titled(Rewriting(ClassicDataset.ofRows(dataset.sparkSession, Distinct.hidden(dataset.queryExecution.analyzed)).queryExecution.optimizedPlan))
   }
-  // Time: streams are given with their event times
-
-  /** The query without rows that came too late; with times in `complete`, only windows that are over by then. */
-  def timely(frame: DataFrame, streams: JavaMap[String, String], allowed: Long, complete: JavaMap[String, String]): DataFrame = {
-    val dataset = frame.asInstanceOf[ClassicDataset[Row]]
-    val until = complete.asScala.map { case (stream, time) => stream -> time.toLong }.toMap
-    ClassicDataset.ofRows(dataset.sparkSession, new Lateness(streams.asScala.toMap, allowed).left(dataset.queryExecution.analyzed, until))
-  }
-  /** The rows that came too late, for each window that the query groups by. */
-  def late(frame: DataFrame, streams: JavaMap[String, String], allowed: Long): JavaList[DataFrame] = {
-    val dataset = frame.asInstanceOf[ClassicDataset[Row]]
-    new Lateness(streams.asScala.toMap, allowed).late(dataset.queryExecution.analyzed)
-      .map(plan => ClassicDataset.ofRows(dataset.sparkSession, plan): DataFrame).asJava
-  }
-  /** The stream whose watermark completes the windows of an aggregate, and where they stand in its key; null if none does. */
-  def clock(node: LogicalAggregate, streams: JavaMap[String, String]): Array[AnyRef] =
-    new Clocks(streams.asScala.toMap).of(node).map { case (stream, at) => Array[AnyRef](stream, Int.box(at)) }.orNull
-  def hasClock(plan: LogicalPlan, streams: JavaMap[String, String]): Boolean = {
-    val clocks = new Clocks(streams.asScala.toMap)
-    plan.exists { case aggregate: LogicalAggregate => clocks.of(aggregate).isDefined; case _ => false }
-  }
+  def times(streams: JavaMap[String, String]): Times = new Times(streams.asScala.toMap)
   /** How far the watermark of a topic has come before a frame; the options are those of the source. */
   def watermark(options: JavaMap[String, String], frame: Long): Long = {
     val asked = ReadOptions.of(new CaseInsensitiveStringMap(options))
@@ -151,10 +136,9 @@ object Door {
     log.refresh()
     Stamps.before(log, asked, frame)
   }
-  def isComplete(plan: LogicalPlan, streams: JavaMap[String, String]): Boolean = new Clocks(streams.asScala.toMap).isComplete(plan)
 
   def number(e: Expression): Int = e.eval().asInstanceOf[Int]
-  def joinPlan(join: LogicalJoin): JoinPlan = new JoinPlan(join)
+  def joinPlan(join: LogicalJoin, closing: Closing): JoinPlan = new JoinPlan(join, Option(closing))
   def windowPlan(window: LogicalWindow): WindowPlan = new WindowPlan(window, SQLConf.get.sessionLocalTimeZone)
   def topPlan(partition: JavaList[Expression], orders: JavaList[SortOrder], columns: JavaList[Attribute], limit: Int, offset: Int, counted: String): TopPlan = {
     val by = counted match {
@@ -184,11 +168,15 @@ object Door {
     Unique(id, key.size, width, seq(edges), Leaving.doubled(view, seq(key)))
   def join(id: Int, plan: JoinPlan, left: JavaList[Attribute], right: JavaList[Attribute], edges: JavaList[Edge]): Operator =
     plan.operator(id, seq(left), seq(right), seq(edges))
-  def window(id: Int, plan: WindowPlan, edges: JavaList[Edge]): Operator = plan.operator(id, seq(edges))
-  def top(id: Int, plan: TopPlan, growing: Boolean, spread: Int, edges: JavaList[Edge]): Operator = plan.operator(id, growing, spread, seq(edges))
-  def aggregate(id: Int, plan: AggregatePlan, edges: JavaList[Edge], timing: Timing): Operator =
-    AggregateOperator(id, plan.keyWidth, plan.gathering, plan.buffer, plan.result, plan.ordered, seq(edges), Option(timing))
-  def timing(window: Int, allowed: Long, waits: Boolean): Timing = Timing(window, 1, allowed, waits)
+  def window(id: Int, plan: WindowPlan, edges: JavaList[Edge], closing: Closing): Operator = plan.operator(id, seq(edges), Option(closing))
+  def top(id: Int, plan: TopPlan, growing: Boolean, spread: Int, edges: JavaList[Edge], closing: Closing): Operator =
+    plan.operator(id, growing, spread, seq(edges), Option(closing))
+  def aggregate(id: Int, plan: AggregatePlan, edges: JavaList[Edge], closing: Closing): Operator = plan.operator(id, seq(edges), Option(closing))
+  def session(id: Int, node: Session, width: Int, edges: JavaList[Edge], closing: Closing): Operator =
+    Sessions(id, node.keys.length, width, node.child.output.indexWhere(_.exprId == node.window.exprId), seq(edges), Option(closing).flatMap(_.dating))
+  def hold(id: Int, keyWidth: Int, width: Int, edges: JavaList[Edge], closing: Closing): Operator = Hold(id, keyWidth, width, seq(edges), closing.timing)
+  /** Keys of which equal ones have equal bytes. */
+  def keyed(keys: scala.collection.Seq[Expression]): scala.collection.Seq[Expression] = keys.map(AggregatePlan.keyed(_, "GROUP BY"))
   def chain(id: Int, operators: JavaList[Operator]): Chain = Chain(id, seq(operators))
 
   // Streams before they enter the graph, as Spark's own plans: see `Streams`
@@ -220,8 +208,8 @@ object Door {
   def prepare(session: ClassicSession): Unit =
     if (!session.experimental.extraStrategies.contains(FeedStrategy)) session.experimental.extraStrategies ++= Seq(FeedStrategy)
 
-  /** The rows of a source as envelopes. Edges with a plan are folded before the shuffle where they can be. Targets are pairs of an operator and
-    * its chain: those to be woken, those to be told of the watermark.
+  /** The rows of a source as envelopes. Edges with a plan are folded before the shuffle where they can be. Targets are an operator, which of its
+    * clocks, and its chain: those to be woken, those to be told of the watermark.
     */
   def feed(
       source: DataFrame, edges: JavaList[Edge], plans: JavaList[AggregatePlan], ticks: JavaList[Integer], timed: JavaList[Integer],
@@ -230,17 +218,24 @@ object Door {
     val columns = frame.queryExecution.analyzed.output
     def at(name: String): Int = columns.indexWhere(_.name == name)
     val gatherings = seq(plans).map(p => Option(p).map(_.gathering).filter(_.merges))
-    def targets(numbers: JavaList[Integer]): Seq[Target] = seq(numbers).grouped(2).map(pair => Target(pair.head, 0, pair.last)).toSeq
+    def targets(numbers: JavaList[Integer]): Seq[Target] = seq(numbers).grouped(3).map { case Seq(operator, port, chain) => Target(operator, port, chain) }.toSeq
     val entry = Entry(seq(edges), gatherings, at("_deleted"), at("_place"), at("_watermark"), targets(ticks), slots, targets(timed))
     val output = Seq(AttributeReference("envelope", BinaryType, nullable = false)(), AttributeReference("group", LongType, nullable = false)())
     ClassicDataset.ofRows(frame.sparkSession, Feed(entry, output, frame.queryExecution.analyzed))
   }
 
+  /** Where levels tell which windows are open. */
+  def openWindows(session: ClassicSession): OpenWindows = {
+    val made = new OpenWindows
+    session.sparkContext.register(made)
+    made
+  }
+
   /** One level over its input, which has the columns envelope and group. */
-  def level(input: DataFrame, chains: JavaList[Chain], slots: Int, pageLimit: Int): DataFrame = {
+  def level(input: DataFrame, chains: JavaList[Chain], slots: Int, pageLimit: Int, open: OpenWindows): DataFrame = {
     val execution = input.asInstanceOf[ClassicDataset[Row]].queryExecution
     val Seq(envelope, group) = execution.analyzed.output
-    val processor = new Level(seq(chains).map(c => c.id -> c).toMap, pageLimit)
+    val processor = new Level(seq(chains).map(c => c.id -> c).toMap, pageLimit, open)
     val out = new KeyValueGroupedDataset[Long, Array[Byte]](Encoders.scalaLong, Encoders.BINARY, execution, Seq(envelope), Seq(group))
       .transformWithState(processor, TimeMode.None(), OutputMode.Append())(Encoders.BINARY)
       .toDF("envelope")

@@ -7,7 +7,7 @@ import org.apache.spark.sql.catalyst.plans.logical.{Join => LogicalJoin}
 import penstock.kernel.engine.{Edge, Join, JoinKind, Operator, Span}
 
 /** A join taken apart: its kind, the keys of both sides, what else must hold, and where that is a range, the column by which each side is ordered. */
-final class JoinPlan(node: LogicalJoin) {
+final class JoinPlan(node: LogicalJoin, closing: Option[Closing] = None) {
   val kind: String = node.joinType match {
     case _: InnerLike => "inner"
     case LeftOuter => "left"
@@ -61,10 +61,13 @@ final class JoinPlan(node: LogicalJoin) {
     val (lower, upper) = bounds(mine, theirs).partition(_._3)
     val both = for ((column, until, _) <- upper; (above, from, _) <- lower; distance <- Distance.between(column, above) if distance >= 0)
       yield Ranged(column, Some(from), Some(until), distance)
-    both.headOption.orElse(bounds(mine, theirs).headOption.map { case (column, bound, isLower) =>
+    val timed = both.filter(each => isTime(each.column))
+    timed.headOption.orElse(both.headOption).orElse(bounds(mine, theirs).headOption.map { case (column, bound, isLower) =>
       Ranged(column, Option.when(isLower)(bound), Option.when(!isLower)(bound), 0L)
     })
   }
+  /** Whether an expression is a time that rows are freed by, or a constant more. */
+  private def isTime(e: Expression): Boolean = closing.exists(_.bounds.exists(bound => !bound.keyed && bound.value.semanticEquals(Distance.parted(e)._1)))
   private val spans = Seq(spanned(node.left.outputSet, node.right.outputSet), spanned(node.right.outputSet, node.left.outputSet))
   /** What a side must send besides its columns: the expression that orders it. */
   private val ordering: Seq[Seq[NamedExpression]] = spans.map(_.toSeq.map(span => Alias(span.column, "ordering")()))
@@ -79,7 +82,12 @@ final class JoinPlan(node: LogicalJoin) {
     val made = spans.zip(rows).map { case (span, (mine, theirs)) =>
       span.map(its => Span(mine.length - 1, its.column.dataType, its.from.map(bind(_, theirs)), its.until.map(bind(_, theirs)), its.distance))
     }
-    Join(id, leftKeys.length, JoinKind.all(kind), widths, condition.map(bind(_, left ++ right)), (made.head, made.last), edges)
+    val ages = Seq(0, 1).map(side => closing.flatMap(_.ages(side, time => spans(side).filter(_ => isTime(spans(side).get.column)).fold(-1) { span =>
+      if (Distance.parted(span.column)._1.semanticEquals(time)) made(side).get.column else -1
+    }, spans(side).fold(0L)(span => Distance.parted(span.column)._2))))
+    val dating = closing.flatMap(_.dating).filter(_ => ages.exists(_.isDefined))
+    Join(id, leftKeys.length, JoinKind.all(kind), widths, condition.map(bind(_, left ++ right)), (made.head, made.last), edges,
+      closing.flatMap(_.timing), dating, (ages.head, ages.last))
   }
 }
 

@@ -12,6 +12,7 @@ object Rewriting {
   def apply(optimized: LogicalPlan): LogicalPlan = optimized.transformUp {
     case join @ Join(left, right, LeftAnti, Some(NotIn(l, r)), _) if l.references.subsetOf(left.outputSet) && r.references.subsetOf(right.outputSet) =>
       notIn(join, l, r)
+    case aggregate: Aggregate if Session.of(aggregate).isDefined => Session.grouped(aggregate)
     case aggregate: Aggregate if asks(aggregate.aggregateExpressions) => answered(inTwo(aggregate))
     case node if asks(node.expressions) => answered(node)
     case limit @ (_: GlobalLimit | _: Offset) => sunk(limit.asInstanceOf[UnaryNode])

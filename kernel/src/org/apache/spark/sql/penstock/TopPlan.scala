@@ -8,6 +8,6 @@ final class TopPlan(partition: Seq[Expression], orders: Seq[SortOrder], columns:
   val keys: Seq[Expression] = partition.map(AggregatePlan.keyed(_, "PARTITION BY"))
 
   /** `spread` is how many columns the key has besides: the part that a row is in. */
-  def operator(id: Int, growing: Boolean, spread: Int, edges: Seq[Edge]): Operator =
-    TopK(id, keys.length + spread, WindowPlan.order(orders, columns), limit, offset, growing, edges, counted)
+  def operator(id: Int, growing: Boolean, spread: Int, edges: Seq[Edge], closing: Option[Closing]): Operator =
+    TopK(id, keys.length + spread, WindowPlan.order(orders, columns), limit, offset, growing, edges, counted, closing.flatMap(_.timing))
 }

@@ -20,7 +20,10 @@ final class WindowPlan(node: LogicalWindow, timeZone: String) {
   val inputs: Seq[Expression] = node.child.output
   val output: Seq[Attribute] = node.output
 
-  def operator(id: Int, edges: Seq[Edge]): Operator = Window(id, keyWidth, order, frames, values, edges)
+  def operator(id: Int, edges: Seq[Edge], closing: Option[Closing]): Operator = {
+    val ages = closing.flatMap(_.ages(0, expression => node.child.output.indexWhere(_.semanticEquals(expression))))
+    Window(id, keyWidth, order, frames, values, edges, closing.flatMap(_.timing), closing.flatMap(_.dating), ages)
+  }
   val order: RowOrder = WindowPlan.order(node.orderSpec, node.child.output)
 
   private val groups = OrderedMap.empty[FrameKey, ArrayBuffer[Planned]]

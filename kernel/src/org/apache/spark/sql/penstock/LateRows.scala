@@ -1,0 +1,126 @@
+package org.apache.spark.sql.penstock
+
+import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.catalyst.plans.logical._
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
+import org.apache.spark.sql.types.{LongType, TimestampType}
+import penstock.kernel.source.Hidden
+
+/** The rows of streams that an operator with a bound in time leaves out, once for each window that they miss. */
+final class LateRows(eventTimes: Map[String, String], lateness: Lateness) {
+
+  /** Where others than the stream's own decide which rows there are, or how many become of one, they are looked for before that: they are rows of the
+    * stream, whatever they would have met.
+    */
+  def of(input: LogicalPlan, bound: TimeBound): Seq[LogicalPlan] =
+    if (isPlain(input, bound.value)) lateness.stamped(input, bound).toSeq.flatMap { found =>
+      val late = Filter(lateness.late(bound.clock.last(bound.value), found.stamps.values.toSeq), found.plan)
+      found.record.map(letters(_, window(bound), bound, found.stamps.values.toSeq, late))
+    }
+    else before(input, bound)
+
+  /** The window that is missed, as far as a value tells: its start and its end. */
+  private def window(bound: TimeBound): (Expression, Expression) = bound.clock.shape match {
+    case Shape.Window(_) => (GetStructField(bound.value, 0), GetStructField(bound.value, 1))
+    case Shape.Start(length) => (bound.value, time(Add(TimeWindows.micros(bound.value), Literal(length, LongType))))
+    case Shape.End => (LateRows.None, bound.value)
+    case _ => (LateRows.None, LateRows.None)
+  }
+
+  private def isPlain(plan: LogicalPlan, value: Expression): Boolean = plan match {
+    case _: DataSourceV2Relation => true
+    case Filter(condition, child) => !condition.exists(_.isInstanceOf[PlanExpression[_]]) && isPlain(child, value)
+    case Project(_, child) => isPlain(child, value)
+    case expand: Expand =>
+      val at = expand.output.indexWhere(each => value.references.contains(each))
+      at >= 0 && !expand.projections.exists(_(at).isInstanceOf[Attribute]) && isPlain(expand.child, value)
+    case _ => false
+  }
+
+  private def before(input: LogicalPlan, bound: TimeBound): Seq[LogicalPlan] = sources(input, bound).flatMap { case (base, at, windows) =>
+    new Stamping(eventTimes, bound.clock.streams).of(alone(base), at).flatMap(found => found.record.map { record =>
+      val stamps = found.stamps.values.toSeq
+      if (windows.isEmpty) {
+        val late = lateness.late(Add(TimeWindows.micros(at), Literal(1L, LongType)), stamps)
+        letters(record, (LateRows.None, LateRows.None), bound.copy(value = at, clock = bound.clock.copy(shape = Shape.Time)), stamps, Filter(late, found.plan))
+      } else {
+        val window = AttributeReference("window", windows.head.dataType)()
+        val columns = (record.all ++ stamps :+ at).distinctBy(_.exprId)
+        val each = Expand(windows.map(_ +: columns), window +: columns, found.plan)
+        val (start, end) = (GetStructField(window, 0), GetStructField(window, 1))
+        val moment = TimeWindows.micros(at)
+        val inside = And(LessThanOrEqual(TimeWindows.micros(start), moment), LessThan(moment, TimeWindows.micros(end)))
+        val missed = Filter(And(inside, lateness.late(TimeWindows.micros(end), stamps)), each)
+        letters(record, (start, end), bound.copy(value = window, clock = bound.clock.copy(shape = Shape.Window(-1), delay = 0)), stamps, missed)
+      }
+    })
+  }
+
+  /** The plan without conditions in which queries over others stand. */
+  private def alone(plan: LogicalPlan): LogicalPlan = plan.transform { case Filter(condition, child) =>
+    val kept = JoinPlan.conjuncts(condition).filterNot(_.exists(_.isInstanceOf[PlanExpression[_]]))
+    kept.reduceOption(And(_, _)).fold(child)(Filter(_, child))
+  }
+
+  private def sources(input: LogicalPlan, bound: TimeBound): Seq[(LogicalPlan, Attribute, Seq[Expression])] =
+    if (bound.clock.shape == Shape.Time) beside(input, bound.value).map { case (base, at) => (base, at, Nil) } else made(input, bound.value)
+
+  /** The plan before joins, the time in it, and the windows that a row may be in; for each branch of a union. */
+  private def made(plan: LogicalPlan, value: Expression): Seq[(LogicalPlan, Attribute, Seq[Expression])] = TimeWindows.bare(value) match {
+    case column: Attribute => madeIn(plan, column)
+    case GetStructField(inside, _, _) => made(plan, inside)
+    case TimeWindows.Made(time, _) => beside(plan, time).map { case (base, at) => (base, at, Seq(moved(value, time, at))) }
+    case TimeWindows.Gap(time) => beside(plan, time).map { case (base, at) => (base, at, Nil) }
+    case _ => Nil
+  }
+
+  private def madeIn(plan: LogicalPlan, column: Attribute): Seq[(LogicalPlan, Attribute, Seq[Expression])] = plan match {
+    case Project(items, child) => items.find(_.exprId == column.exprId).toSeq.flatMap(item => made(child, TimeWindows.bare(item)))
+    case expand: Expand =>
+      val windows = expand.projections.map(_(expand.output.indexWhere(_.exprId == column.exprId)))
+      windows.distinct match {
+        case Seq(same: Attribute) => made(expand.child, same) // subtotals within a window
+        case _ => windows.collectFirst { case TimeWindows.Made(time, _) => time }.toSeq.flatMap { time =>
+          beside(expand.child, time).map { case (base, at) => (base, at, windows.map(moved(_, time, at))) }
+        }
+      }
+    case union: Union => union.children.flatMap(child => madeIn(child, child.output(union.output.indexWhere(_.exprId == column.exprId))))
+    case _: Aggregate => Nil
+    case _ => plan.children.find(_.outputSet.contains(column)).toSeq.flatMap(madeIn(_, column))
+  }
+
+  private def moved(window: Expression, from: Expression, to: Attribute): Expression =
+    TimeWindows.bare(window).transform { case e if e.semanticEquals(from) => to }
+
+  /** The side of the joins that a time comes from, and the column there. */
+  private def beside(plan: LogicalPlan, time: Expression): Seq[(LogicalPlan, Attribute)] = time match {
+    case column: Attribute if !plan.exists(node => node.isInstanceOf[Join] || node.isInstanceOf[Union]) => Seq((plan, column))
+    case column: Attribute => plan match {
+      case Project(items, child) => items.find(_.exprId == column.exprId).map(TimeWindows.bare).toSeq.flatMap(beside(child, _))
+      case union: Union => union.children.flatMap(child => beside(child, child.output(union.output.indexWhere(_.exprId == column.exprId))))
+      case _ => plan.children.find(_.outputSet.contains(column)).toSeq.flatMap(beside(_, column))
+    }
+    case _ => Nil
+  }
+
+  /** What is kept of late rows. */
+  private def letters(record: Record, window: (Expression, Expression), bound: TimeBound, stamps: Seq[Attribute], rows: LogicalPlan): LogicalPlan = {
+    val watermark = if (stamps.size == 1) stamps.head else Least(stamps)
+    val last = bound.clock.shape match {
+      case Shape.Time | Shape.Gap => Subtract(bound.clock.last(bound.value), Literal(1L, LongType))
+      case _ => bound.clock.last(bound.value)
+    }
+    val columns = Seq[(String, Expression)](
+      "relation" -> Literal(record.stream), "partition" -> record.column(Hidden.Partition), "offset" -> record.column(Hidden.Offset),
+      "reason" -> Literal(if (bound.clock.isWindow) "the window was over" else "its time was over"),
+      "window_start" -> window._1, "window_end" -> window._2, "watermark" -> watermark,
+      "late_by" -> Subtract(TimeWindows.micros(watermark), last), "row" -> Leaving.json(record.own))
+    Project(columns.map { case (name, e) => Alias(e, name)() }, rows)
+  }
+
+  private def time(micros: Expression): Expression = PreciseTimestampConversion(micros, LongType, TimestampType)
+}
+
+object LateRows {
+  private val None = Literal(null, TimestampType)
+}

@@ -1,0 +1,59 @@
+package org.apache.spark.sql.penstock
+
+import java.util.{List => JavaList, Map => JavaMap}
+import org.apache.spark.sql.{DataFrame, Row}
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
+import org.apache.spark.sql.classic.{Dataset => ClassicDataset}
+import scala.jdk.CollectionConverters._
+
+/** Time in the queries of one pipeline, as the planner in Python asks for it.
+  *
+  * State: for views that have been planned, which of their columns tell when a row is complete.
+  *
+  * @param streams the event time of each stream that has one, by the stream's name
+  */
+final class Times(streams: Map[String, String]) {
+  private var views = Map.empty[String, Map[String, Clock]]
+  private def clocks = new Clocks(streams, views)
+
+  /** From now on queries that read the view know what its rows' times are. */
+  def learn(view: String, plan: LogicalPlan): Unit = {
+    val known = clocks
+    views += view -> plan.output.flatMap(column => known.of(plan, column).filter(_.closes).map(column.name -> _)).toMap
+  }
+
+  /** The query without rows that come too late; with `waits`, with rows that are shown once they are complete. */
+  def timely(frame: DataFrame, allowed: Long, waits: Boolean): DataFrame =
+    made(frame)(query => if (waits) new Lateness(streams, clocks, allowed).finished(query, None) else new Lateness(streams, clocks, allowed).left(query))
+
+  /** The same for Spark's batch engine; with how far each stream has come, only what is complete by then. */
+  def complete(frame: DataFrame, allowed: Long, until: JavaMap[String, java.lang.Long]): DataFrame =
+    made(frame)(new Lateness(streams, clocks, allowed).finished(_, Some(until.asScala.map { case (stream, time) => stream -> time.toLong }.toMap)))
+
+  /** The rows that came too late, for each operator that leaves them out. */
+  def late(frame: DataFrame, allowed: Long): JavaList[DataFrame] = {
+    val dataset = frame.asInstanceOf[ClassicDataset[Row]]
+    new Lateness(streams, clocks, allowed).late(dataset.queryExecution.analyzed).map(plan => ClassicDataset.ofRows(dataset.sparkSession, plan): DataFrame).asJava
+  }
+
+  /** How the state of an operator is freed; null where nothing tells. */
+  def closing(node: LogicalPlan, allowed: Long, waits: Boolean): Closing = closing(clocks, node, allowed, waits)
+
+  private def closing(clocks: Clocks, node: LogicalPlan, allowed: Long, waits: Boolean): Closing = node match {
+    case held: Held => new Closing(held, Seq(TimeBound(0, held.over, Clock(held.streams.toSet, Shape.End, 0, complete = true, timely = true), keyed = true)), allowed, waits)
+    case _ =>
+      val bounds = clocks.bounds.of(node)
+      if (bounds.isEmpty || !bounds.forall(_.clock.closes)) null else new Closing(node, bounds, allowed, waits)
+  }
+
+  def hasClock(plan: LogicalPlan): Boolean = {
+    val known = clocks
+    plan.exists(node => closing(known, node, 0, waits = false) != null)
+  }
+  def isComplete(plan: LogicalPlan): Boolean = clocks.isComplete(plan)
+
+  private def made(frame: DataFrame)(change: LogicalPlan => LogicalPlan): DataFrame = {
+    val dataset = frame.asInstanceOf[ClassicDataset[Row]]
+    ClassicDataset.ofRows(dataset.sparkSession, change(dataset.queryExecution.analyzed))
+  }
+}

@@ -1,0 +1,56 @@
+"""Deduplication: of rows with equal keys, those that no other precedes within a time.
+
+It is said in window functions: in a view it is kept right, with state that goes as time goes on; in plain Spark it runs
+as a batch, with the same answer.
+"""
+
+from collections.abc import Sequence
+from datetime import timedelta
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as sf
+from pyspark.sql.types import MapType, VariantType
+
+from penstock.engine.eventtime import event_time_of, quoted, seconds
+from penstock.errors import EngineError, did_you_mean
+
+MOMENT = "_moment"
+COPY, EARLIER = "_copy", "_earlier"
+
+
+def deduplicate(
+    frame: DataFrame, keys: str | Sequence[str], *, within: str | timedelta, time: str | None = None
+) -> DataFrame:
+    """`deduplicate(events, "id", within="1 hour")`: without the rows that another with the same `id` precedes by an
+    hour or less.
+
+    The time is the stream's event time, or the column `time`. Of rows with the same time one stays, the first in the
+    order of all columns. Rows without a time stay.
+    """
+    known = [keys] if isinstance(keys, str) else list(keys)
+    at = time or event_time_of(frame)
+    for name in (*known, at):
+        _check(frame, name)
+    by = ", ".join(map(quoted, known))
+    order = ", ".join(quoted(field.name) for field in frame.schema if not isinstance(field.dataType, _UNORDERED)) or by
+    timed = frame.withColumn(MOMENT, sf.window(sf.col(quoted(at)), "1 microsecond"))
+    once = timed.withColumn(COPY, sf.expr(f"row_number() OVER (PARTITION BY {by}, {MOMENT} ORDER BY {order})"))
+    earlier = (
+        f"count(1) OVER (PARTITION BY {by} ORDER BY {quoted(at)} RANGE BETWEEN "
+        f"INTERVAL '{seconds(within)}' SECOND PRECEDING AND INTERVAL '0.000001' SECOND PRECEDING)"
+    )
+    first = once.where(f"{COPY} = 1").withColumn(EARLIER, sf.expr(earlier)).where(f"{EARLIER} = 0")
+    columns = [quoted(name) for name in frame.columns]
+    return first.select(*columns).unionAll(frame.where(sf.col(quoted(at)).isNull()).select(*columns))
+
+
+_UNORDERED = (MapType, VariantType)
+
+
+def _check(frame: DataFrame, name: str) -> None:
+    if name.lower() not in {each.lower() for each in frame.columns}:
+        raise EngineError(
+            f'there is no column "{name}" to find duplicates by',
+            detail=f"The columns are {', '.join(frame.columns)}.",
+            hint=did_you_mean(name, frame.columns),
+        )

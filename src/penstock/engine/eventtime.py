@@ -1,0 +1,33 @@
+"""The event time of a DataFrame: the column that the stream beneath it was declared with."""
+
+from datetime import timedelta
+
+from pyspark.sql import DataFrame
+
+from penstock.errors import EngineError
+from penstock.model import parse_duration
+
+
+def event_time_of(frame: DataFrame) -> str:
+    """The event time of the one stream that the frame reads, if it still has that column."""
+    jvm = frame.sparkSession._jvm
+    assert jvm is not None
+    found = {name for name in jvm.org.apache.spark.sql.penstock.Door.eventTimes(frame._jdf) if name in frame.columns}
+    if len(found) != 1:
+        raise EngineError(
+            "it is not clear which column is the time",
+            detail=f"The columns are {', '.join(frame.columns)}.",
+            hint="Name it: time='at'.",
+        )
+    return found.pop()
+
+
+def quoted(name: str) -> str:
+    return f"`{name.replace('`', '``')}`"
+
+
+def seconds(duration: str | timedelta) -> str:
+    """As the number that an interval of seconds is written with."""
+    length = parse_duration(duration) if isinstance(duration, str) else duration
+    whole, micros = divmod(length // timedelta(microseconds=1), 1_000_000)
+    return f"{whole}.{micros:06}" if micros else str(whole)

@@ -1,0 +1,129 @@
+"""Functions on DataFrames about time: the same in a view as in plain Spark, whatever the cuts, with state that goes."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+from penstock.engine.comparing import compare_with
+from penstock.engine.duplicates import deduplicate
+from penstock.model import Function, Pipeline, View, pipeline_of
+from penstock.model.view import ViewOptions
+from tests.effort import SOAK
+from tests.engine.conftest import Bench
+from tests.engine.test_ranges import entries
+from tests.texts import refused
+
+START = datetime(2024, 1, 1, tzinfo=UTC)
+DECLARED = "CREATE STREAM s (id INT, v BIGINT, at TIMESTAMP) WITH (event_time = 'at', watermark = '5 seconds');"
+FINAL = ViewOptions(emit="final")
+
+
+def first(spark: SparkSession) -> DataFrame:
+    return deduplicate(spark.table("s"), "id", within="10 seconds")
+
+
+def by_minute(spark: SparkSession) -> DataFrame:
+    return spark.sql("SELECT id, window, sum(v) AS total, count(*) AS n FROM s GROUP BY id, window(at, '10 seconds')")
+
+
+def compared(spark: SparkSession) -> DataFrame:
+    return compare_with(by_minute(spark), shift="30 seconds", keys="id")
+
+
+VIEWS: tuple[tuple[str, Callable[[SparkSession], DataFrame], ViewOptions], ...] = (
+    ("first", first, ViewOptions()),
+    ("first_done", first, FINAL),
+    ("compared", compared, ViewOptions()),
+)
+
+
+class Frames(Bench):
+    views = VIEWS
+
+    def declared(self, options: Mapping[str, Any]) -> Pipeline:
+        made = pipeline_of(self._sql, name="test", options=options)
+        return replace(made, views=tuple(View(name, Function(call), how) for name, call, how in self.views))
+
+
+class Duplicates(Frames):
+    views = VIEWS[:2]
+
+
+@pytest.mark.spark
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("seed", range(20 if SOAK else 1))
+def test_functions_on_frames_equal_batch(spark: SparkSession, tmp_path: Path, seed: int) -> None:
+    random, now = Random(seed), START
+    shop = Frames(spark, tmp_path, DECLARED, max_records_per_batch=random.choice([1, 5]))
+    for chapter in range(3):
+        if chapter:
+            shop.start(max_records_per_batch=random.choice([1, 10]))
+        for _ in range(4):
+            now += timedelta(seconds=random.choice([0, 2, 7, 15]))
+            times = [now - timedelta(seconds=random.choice([0, 0, 1, 3, 8, 20])) for _ in range(random.randint(1, 5))]
+            shop.append({"s": [{"id": random.randint(1, 2), "v": random.randint(0, 1), "at": at} for at in times]})
+        shop.append({"s": [{"id": 1, "v": 0, "at": None}]})
+        shop.drain()
+        shop.check()
+    for entry in shop.log.read(shop.ready.lineage.topic("first_done")):
+        assert not entry.deleted and entry.replaces is None
+
+
+@pytest.mark.spark
+def test_what_duplicates_are(spark: SparkSession) -> None:
+    def at(seconds: float) -> datetime:
+        return START + timedelta(seconds=seconds)
+
+    rows = [
+        (1, at(0), "a"),
+        (1, at(0), "b"),
+        (1, at(10), "c"),
+        (1, at(20.000001), "d"),
+        (2, at(5), "e"),
+        (1, None, "f"),
+    ]
+    frame = spark.createDataFrame(rows, "id INT, at TIMESTAMP, v STRING")
+    left = deduplicate(frame, ["id"], within=timedelta(seconds=10), time="at")
+    assert sorted(row["v"] for row in left.collect()) == ["a", "d", "e", "f"]
+
+
+@pytest.mark.spark
+def test_what_is_compared(spark: SparkSession) -> None:
+    rows = [("x", START + timedelta(hours=hour), hour) for hour in (0, 1, 4)]
+    frame = spark.createDataFrame(rows, "page STRING, hour TIMESTAMP, visits INT")
+    found = compare_with(frame, shift="1 hour", time="hour", keys="page", every="1 hour").orderBy("hour").collect()
+    assert [(row["visits"], row["earlier_visits"]) for row in found] == [(0, 0), (1, 0), (0, 1), (0, 0), (4, 0)]
+
+
+@pytest.mark.spark
+def test_what_cannot_be_compared(spark: SparkSession) -> None:
+    frame = spark.createDataFrame([("x", START, 1)], "page STRING, hour TIMESTAMP, visits INT")
+    with refused("engine/no-column-to-compare-by"):
+        compare_with(frame, shift="1 hour")
+    with refused("engine/how-long-are-intervals"):
+        compare_with(frame, shift="1 hour", time="hour")
+    with refused("engine/no-column-for-duplicates"):
+        deduplicate(frame, "pages", within="1 hour", time="hour")
+    with refused("engine/which-column-is-the-time"):
+        deduplicate(frame, "page", within="1 hour")
+
+
+@pytest.mark.spark
+def test_the_state_of_duplicates_goes(spark: SparkSession, tmp_path: Path) -> None:
+    shop = Duplicates(spark, tmp_path, DECLARED)
+    shop.append({"s": [{"id": key, "v": 0, "at": START} for key in range(200)]})
+    shop.drain()
+    kept = [operator for operator in shop.ready.compiled.graph.operators if operator.parts.get("closing")]
+    floor = 64 * len(kept)
+    assert sum(entries(shop).values()) > floor
+    shop.log.punctuate("s", START + timedelta(minutes=1))
+    shop.drain()
+    shop.check()
+    assert sum(entries(shop).values()) == floor
+    assert len(shop.content("first")) == len(shop.content("first_done")) == 200
