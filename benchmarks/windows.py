@@ -212,7 +212,8 @@ def main() -> None:
     parser.add_argument("--only", default=",".join(PARTS))
     asked = parser.parse_args()
     names = asked.only.split(",")
-    folder, figures = Path(tempfile.mkdtemp(prefix="penstock-bench-", dir=".")), {}
+    folder = Path(tempfile.mkdtemp(prefix="penstock-bench-", dir="."))
+    figures: dict[str, float] = {}
     try:
         with session("benchmark", conf={"spark.driver.memory": "4g"}) as spark:
             for name in names:

@@ -19,7 +19,7 @@ def event_time_of(frame: DataFrame) -> str:
             detail=f"The columns are {', '.join(frame.columns)}.",
             hint="Name it: time='at'.",
         )
-    return found.pop()
+    return str(found.pop())
 
 
 def quoted(name: str) -> str:
