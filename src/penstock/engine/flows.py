@@ -12,6 +12,7 @@ from penstock.engine.functions import evaluated
 from penstock.engine.graph import Branch, Flow, Graph, Maker, Operator
 from penstock.engine.nodes import (
     Aggregate,
+    AsOf,
     Column,
     Evaluate,
     Expand,
@@ -29,6 +30,7 @@ from penstock.engine.nodes import (
     Union,
     Window,
 )
+from penstock.engine.nearest import paired
 from penstock.engine.stateful import Closing, aggregated, joined, topped, windowed
 from penstock.engine.timing import LATE, Times, Waiting, waiting
 from penstock.model import Stream, Table, View
@@ -101,7 +103,7 @@ class Flows:
                 return self._expand(node)
             case Generate():
                 return self._generate(node)
-            case Join() | Aggregate() | Window() | Top() | Single() | Evaluate():
+            case Join() | AsOf() | Aggregate() | Window() | Top() | Single() | Evaluate():
                 return self._shared(node)
             case _:
                 assert_never(node)
@@ -121,6 +123,8 @@ class Flows:
         match node:
             case Join(left=left, right=right):
                 return joined(self._graph, node, self._flow(left), self._flow(right))
+            case AsOf(left=left, right=right):
+                return paired(self._graph, node, self._flow(left), self._flow(right))
             case Aggregate(child=child):
                 return aggregated(self._graph, node, self._flow(child), self._closing(node))
             case Window(child=child):

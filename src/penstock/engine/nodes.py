@@ -86,6 +86,17 @@ class Join:
 
 
 @dataclass(frozen=True)
+class AsOf:
+    """Every left row with the nearest right row in time; `parts` says of which kind, on what keys and which times."""
+
+    parts: Handle
+    columns: tuple[Column, ...]
+    plan: Handle
+    left: "Node"
+    right: "Node"
+
+
+@dataclass(frozen=True)
 class Aggregate:
     columns: tuple[Column, ...]
     plan: Handle
@@ -139,5 +150,5 @@ class Evaluate:
     child: "Node"
 
 
-Stateful = Join | Aggregate | Window | Top | Single
+Stateful = Join | AsOf | Aggregate | Window | Top | Single
 Node = Scan | Static | Project | Filter | Union | Expand | Generate | Stateful | Evaluate

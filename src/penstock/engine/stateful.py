@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 
 from penstock.engine.graph import Branch, Flow, Graph, Operator
-from penstock.engine.nodes import Aggregate, Column, Handle, Join, Top, Window
+from penstock.engine.nodes import Aggregate, AsOf, Column, Handle, Join, Top, Window
 from penstock.engine.timing import Waiting
 
 PARTS = 16
@@ -28,8 +28,8 @@ def joined(graph: Graph, node: Join, left: Flow, right: Flow) -> Flow:
             graph.connect(narrowed, operator, port, key=over, value=(*graph.values(branch), *extra))
             without = graph.door.anyNull(graph.handles(over))
             if port in LONE.get(kind, ()) and without is not None:
-                lone.append(_without_partner(graph, node, replace(branch, filters=(*branch.filters, without)), port))
-    _describe_join(graph, operator, node, (left, right))
+                lone.append(without_partner(graph, node, replace(branch, filters=(*branch.filters, without)), port))
+    describe_join(graph, operator, node, (left, right))
     operator.key = tuple({"right": keys[1], "full": []}.get(kind, keys[0]))
     if kind == "inner":  # both sides have the same
         operator.parts["twins"] = (keys[1],)
@@ -38,7 +38,7 @@ def joined(graph: Graph, node: Join, left: Flow, right: Flow) -> Flow:
     return replace(flow, branches=(*flow.branches, *lone))
 
 
-def _describe_join(graph: Graph, operator: Operator, node: Join, sides: tuple[Flow, Flow]) -> None:
+def describe_join(graph: Graph, operator: Operator, node: Join | AsOf, sides: tuple[Flow, Flow]) -> None:
     """The columns that the sides send, and those that come out."""
     known = {column.id: column for column in node.columns}
     sent: list[list[Column]] = []
@@ -53,7 +53,7 @@ def _describe_join(graph: Graph, operator: Operator, node: Join, sides: tuple[Fl
         operator.row.append(node.columns[-1])
 
 
-def _without_partner(graph: Graph, node: Join, branch: Branch, side: int) -> Branch:
+def without_partner(graph: Graph, node: Join | AsOf, branch: Branch, side: int) -> Branch:
     mine = {graph.door.identity(e): e for e in branch.out}
     missing = False if node.parts.kind() == "exists" else None
     out = [

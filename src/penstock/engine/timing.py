@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 from penstock.engine.nodes import Handle
 from penstock.errors import EngineError
 from penstock.log import Log
-from penstock.model import Pipeline, Stream, Table, View
+from penstock.model import History, Pipeline, Stream, Table, View
 
 END = datetime(9999, 12, 31, tzinfo=UTC)
 LATE = "late"
@@ -50,9 +50,14 @@ class Times:
     def __init__(self, spark: SparkSession, door: Handle, relations: Iterable[Stream | Table]) -> None:
         self._spark = spark
         self._door = door
+        known = list(relations)
         self._streams = self._map(
-            {each.name: each.event_time for each in relations if isinstance(each, Stream) and each.event_time}
+            {each.name: each.event_time for each in known if isinstance(each, Stream) and each.event_time}
         )
+        self._histories = spark._jvm.java.util.ArrayList()  # type: ignore[union-attr]
+        for each in known:
+            if isinstance(each, History):
+                self._histories.add(each.name)
 
     def _map(self, items: Mapping[str, str]) -> Handle:
         made = self._spark._jvm.java.util.HashMap()  # type: ignore[union-attr]
@@ -63,15 +68,19 @@ class Times:
     def timely(self, frame: DataFrame, view: View, complete: Mapping[str, int] | None = None) -> DataFrame:
         """The view's query without late rows; given how far each stream has come, only windows that are complete."""
         until = self._map({stream: str(time) for stream, time in (complete or {}).items()})
-        made = self._door.timely(frame._jdf, self._streams, waiting(view).microseconds, until)
+        made = self._door.timely(self._versioned(frame), self._streams, waiting(view).microseconds, until)
         return DataFrame(made, self._spark)
 
     def late(self, frame: DataFrame, view: View) -> list[DataFrame]:
         """The rows that its query leaves out, for each window that it groups by."""
         if view.options.late == "drop":
             return []
-        found = self._door.late(frame._jdf, self._streams, waiting(view).microseconds)
+        found = self._door.late(self._versioned(frame), self._streams, waiting(view).microseconds)
         return [DataFrame(each, self._spark) for each in found]
+
+    def _versioned(self, frame: DataFrame) -> Handle:
+        """The query with the conditions under which versions count in its as-of joins."""
+        return self._door.versioned(frame._jdf, self._streams, self._histories)
 
     def clock(self, aggregate: Handle) -> tuple[str, int] | None:
         """The stream that completes the windows of an aggregate, and where they stand in its key."""

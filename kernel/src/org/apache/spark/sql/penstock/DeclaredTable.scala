@@ -15,6 +15,7 @@ case class DeclaredTable(relation: String, fields: StructType) extends Table wit
     DeclaredTable.hidden("_partition", IntegerType),
     DeclaredTable.hidden("_offset", LongType),
     DeclaredTable.hidden("_appended_at", TimestampType),
+    DeclaredTable.hidden("_place", LongType),
     DeclaredTable.hidden("_watermark", TimestampType, nullable = true))
   override def newScanBuilder(options: CaseInsensitiveStringMap): ScanBuilder = new DeclaredScanBuilder(relation, fields)
 }

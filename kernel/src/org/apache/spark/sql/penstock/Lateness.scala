@@ -4,6 +4,7 @@ import org.apache.spark.sql.catalyst.analysis.EliminateSubqueryAliases
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.optimizer.InlineCTE
 import org.apache.spark.sql.catalyst.plans.logical._
+import org.apache.spark.sql.catalyst.util.MetadataColumnHelper
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
 import org.apache.spark.sql.types.LongType
 
@@ -39,7 +40,7 @@ final class Lateness(streams: Map[String, String], allowed: Long) {
   }
 
   /** The query without what is only a name: common tables, aliases, streams. */
-  private def plain(query: LogicalPlan): LogicalPlan = EliminateSubqueryAliases(InlineCTE(alwaysInline = true)(query)).transformUpWithSubqueries {
+  private[penstock] def plain(query: LogicalPlan): LogicalPlan = EliminateSubqueryAliases(InlineCTE(alwaysInline = true)(query)).transformUpWithSubqueries {
     case alias: SubqueryAlias => alias.child // of queries in expressions too
     case view: View if streams.contains(view.desc.identifier.table) => view.child
   }
@@ -69,15 +70,16 @@ final class Lateness(streams: Map[String, String], allowed: Long) {
     aggregate.groupingExpressions.collect { case a: Attribute if TimeWindows.isWindow(a.dataType) => a }
 
   /** A plan whose rows have, behind the rest, the columns of the stream's record from which their time comes. */
-  private case class Carried(stream: String, plan: LogicalPlan, own: Seq[Attribute], hidden: Seq[Attribute]) {
+  private[penstock] case class Carried(stream: String, plan: LogicalPlan, own: Seq[Attribute], hidden: Seq[Attribute]) {
     def record: Seq[Attribute] = own ++ hidden
     def stamp: Attribute = hidden.find(_.name == Lateness.Stamp).get
+    def place: Attribute = hidden.find(_.name == "_place").get
     def over(node: LogicalPlan => LogicalPlan): Carried = copy(plan = node(plan))
     /** Those that the node's output does not have yet. */
     def more(output: Seq[NamedExpression]): Seq[Attribute] = record.filterNot(each => output.exists(_.exprId == each.exprId))
   }
 
-  private def carried(plan: LogicalPlan, column: Attribute): Option[Carried] = plan match {
+  private[penstock] def carried(plan: LogicalPlan, column: Attribute): Option[Carried] = plan match {
     case relation: DataSourceV2Relation => record(relation, column)
     case Project(items, child) => items.find(_.exprId == column.exprId).flatMap(below).flatMap(carried(child, _))
         .map(found => found.over(Project(items ++ found.more(items), _)))
@@ -87,6 +89,7 @@ final class Lateness(streams: Map[String, String], allowed: Long) {
     case join: Join =>
       if (join.left.outputSet.contains(column)) carried(join.left, column).map(_.over(left => join.copy(left = left)))
       else carried(join.right, column).map(_.over(right => join.copy(right = right)))
+    case join: AsOfJoin if join.left.outputSet.contains(column) => carried(join.left, column).map(_.over(left => join.copy(left = left)))
     case _: Filter | _: Sort | _: RepartitionOperation | _: ResolvedHint =>
       carried(plan.children.head, column).map(_.over(child => plan.withNewChildren(Seq(child))))
     case union: Union => united(union, column)
@@ -97,8 +100,9 @@ final class Lateness(streams: Map[String, String], allowed: Long) {
     val name = relation.options.get("relation")
     if (!streams.get(name).exists(_.equalsIgnoreCase(column.name))) None
     else {
-      val whole = relation.withMetadataColumns()
-      Some(Carried(name, whole, relation.output, whole.output.drop(relation.output.size)))
+      val whole = relation.withMetadataColumns() // some of them may be there already
+      val (hidden, own) = whole.output.partition(_.isMetadataCol)
+      Some(Carried(name, whole, own, hidden))
     }
   }
 
@@ -199,7 +203,7 @@ final class Lateness(streams: Map[String, String], allowed: Long) {
 
   /** The side of the joins that the column comes from, and the column there. */
   private def beside(plan: LogicalPlan, column: Attribute): Option[(LogicalPlan, Attribute)] =
-    if (!plan.exists(_.isInstanceOf[Join])) Some((plan, column))
+    if (!plan.exists(node => node.isInstanceOf[Join] || node.isInstanceOf[AsOfJoin])) Some((plan, column))
     else plan match {
       case Project(items, child) => items.find(_.exprId == column.exprId).flatMap(below).flatMap(beside(child, _))
       case _ => plan.children.find(_.outputSet.contains(column)).flatMap(beside(_, column))
