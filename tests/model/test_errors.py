@@ -60,7 +60,7 @@ REFUSED = {
     # Options
     "option-of-a-view-unknown": "CREATE VIEW v WITH (stor = 'none') AS SELECT 1;",
     "option-of-a-pipeline-unknown": "SET anis = true;",
-    "option-of-another": "CREATE TABLE t (id INT) WITH (store = 'none');",
+    "option-of-another": "CREATE TABLE t (id INT) WITH (allowed_lateness = '1 second');",
     "option-key": "CREATE TABLE t (id INT) WITH (key = 'id');",
     "option-twice": f"{AT} WITH (partitions = 1, Partitions = 2);",
     "option-set-twice": "SET ansi = true;\nSET spark.sql.ansi.enabled = true;",

@@ -72,9 +72,7 @@ def _time(how: AsOfWords, word: Literal["left_time", "right_time"], frame: DataF
 def _choice(how: AsOfWords, word: Literal["how", "direction"]) -> str:
     value = how.get(word, CHOICES[word][0])
     if value not in CHOICES[word]:
-        raise EngineError(
-            f'{word} of an as-of join cannot be "{value}"', hint=f"Choose {' or '.join(CHOICES[word])}."
-        )
+        raise EngineError(f'{word} of an as-of join cannot be "{value}"', hint=f"Choose {' or '.join(CHOICES[word])}.")
     return value
 
 

@@ -10,6 +10,7 @@ from typing import assert_never
 
 from penstock.engine.functions import evaluated
 from penstock.engine.graph import Branch, Flow, Graph, Maker, Operator
+from penstock.engine.nearest import paired
 from penstock.engine.nodes import (
     Aggregate,
     AsOf,
@@ -30,7 +31,6 @@ from penstock.engine.nodes import (
     Union,
     Window,
 )
-from penstock.engine.nearest import paired
 from penstock.engine.stateful import Closing, aggregated, joined, topped, windowed
 from penstock.engine.timing import LATE, Times, Waiting, waiting
 from penstock.model import Stream, Table, View

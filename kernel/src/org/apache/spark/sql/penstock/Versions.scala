@@ -53,7 +53,8 @@ final class Versions(streams: Map[String, String], histories: Set[String]) {
     if (join.joinType != LeftOuter) Project(asked.output, Filter(Not(deleted), join))
     else {
       val theirs = asked.right.outputSet
-      val renamed = AttributeMap(join.right.output.filter(theirs.contains).map(a => a -> Alias(a, a.name)()))
+      // Under another name: Catalyst would take an alias of the same name away, and then a column would be made of itself.
+      val renamed = AttributeMap(join.right.output.filter(theirs.contains).map(a => a -> Alias(a, s"found ${a.name}")()))
       def now(a: Attribute): Attribute = renamed.get(a).fold(a)(_.toAttribute)
       val right = Project(join.right.output.map(a => renamed.getOrElse(a, a)), join.right)
       val made = join.copy(right = right).transformExpressions { case a: Attribute if renamed.contains(a) => now(a) }
