@@ -1,6 +1,22 @@
 """Streams on Apache Spark: an embedded log, incremental views."""
 
+from importlib import import_module
+from typing import TYPE_CHECKING
+
 from penstock.model.declare import option, stream, table, view
 
-__all__ = ["option", "stream", "table", "view"]
+ON_DATAFRAMES = {"asof_join": "penstock.engine.asof"}
+"""They need Spark, which takes its time to be imported; many commands do without."""
+
+if TYPE_CHECKING:
+    from penstock.engine.asof import asof_join
+else:
+
+    def __getattr__(name):
+        if name not in ON_DATAFRAMES:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return getattr(import_module(ON_DATAFRAMES[name]), name)
+
+
+__all__ = ["asof_join", "option", "stream", "table", "view"]
 __version__ = "0.1.0"

@@ -20,7 +20,7 @@ QUERIES = {
     "kll-sketch": "SELECT kll_sketch_agg_bigint(id) AS sketch FROM orders",
     "several-rows-in-an-expression": "SELECT id, (SELECT city FROM customers c WHERE c.id < o.id) FROM orders o",
     "sample": "SELECT id FROM orders TABLESAMPLE (10 PERCENT) REPEATABLE (1)",
-    "as-of-join": "SELECT city FROM orders o ASOF JOIN customers c MATCH_CONDITION (o.id >= c.id)",
+    "as-of-join-without-match": "SELECT city FROM orders ASOF JOIN customers ON orders.id = customers.id",
     "recursion": "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 9) SELECT i FROM n",
     "recursion-over-a-table": """WITH RECURSIVE up AS (SELECT id FROM customers UNION ALL
     SELECT o.id FROM up JOIN orders o ON o.customer = up.id) SELECT id FROM up""",

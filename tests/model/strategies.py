@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from penstock.model import Pipeline, Sql, Stream, Table, View
 from penstock.model.pipeline import PipelineOptions
-from penstock.model.relation import Relation, keyed
+from penstock.model.relation import DELETED, Relation, keyed, with_history
 from penstock.model.view import STORES, Emit, ViewOptions
 from penstock.schema import RESERVED, SCALARS, Array, Column, Decimal, Map, Scalar, Schema, Struct, Type
 
@@ -82,7 +82,7 @@ def pipelines(draw: st.DrawFn) -> Pipeline:
         if draw(TRUTH):
             views.append(View(name, draw(QUERIES), draw(VIEW_OPTIONS)))
         else:
-            relations.append(_relation(draw, name))
+            relations.extend(with_history(_relation(draw, name)))
     return Pipeline("p", Path(), tuple(relations), tuple(views), draw(OPTIONS))
 
 
@@ -95,4 +95,6 @@ def _relation(draw: st.DrawFn, name: str) -> Relation:
         return Stream(name, schema, event_time, draw(WATERMARKS) if event_time else None, partitions, topic)
     scalars = [column.name for column in schema.columns if isinstance(column.type, Scalar | Decimal)]
     key = tuple(reversed(scalars)) if is_keyed else ()
-    return Table(name, keyed(schema, key), key, event_time, partitions, topic)
+    versioned = key and event_time and draw(TRUTH) and DELETED not in map(str.lower, schema.names)
+    history, watermark = (f"{name}_versions", draw(WATERMARKS)) if versioned else (None, None)
+    return Table(name, keyed(schema, key), key, event_time, partitions, topic, history, watermark)

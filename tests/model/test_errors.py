@@ -8,6 +8,7 @@ from penstock.model import load_pipeline, pipeline_of
 from tests.texts import refused
 
 AT = "CREATE STREAM orders (id BIGINT, at TIMESTAMP)"
+KEYED = "CREATE TABLE t (id INT PRIMARY KEY, at TIMESTAMP)"
 
 REFUSED = {
     # Statements
@@ -59,7 +60,7 @@ REFUSED = {
     # Options
     "option-of-a-view-unknown": "CREATE VIEW v WITH (stor = 'none') AS SELECT 1;",
     "option-of-a-pipeline-unknown": "SET anis = true;",
-    "option-of-another": "CREATE TABLE t (id INT) WITH (watermark = '1 second');",
+    "option-of-another": "CREATE TABLE t (id INT) WITH (allowed_lateness = '1 second');",
     "option-key": "CREATE TABLE t (id INT) WITH (key = 'id');",
     "option-twice": f"{AT} WITH (partitions = 1, Partitions = 2);",
     "option-set-twice": "SET ansi = true;\nSET spark.sql.ansi.enabled = true;",
@@ -71,7 +72,13 @@ REFUSED = {
     "view-correct-without-lateness": "CREATE VIEW v WITH (emit = 'final', late = 'correct') AS SELECT 1;",
     "view-correct-for-no-time": "CREATE VIEW v WITH (allowed_lateness = '0 seconds', late = 'correct') AS SELECT 1;",
     "view-option-of-a-stream": f"{AT} WITH (event_time = 'at', late = 'drop');",
-    "option-later-history": "CREATE TABLE t (id INT PRIMARY KEY) WITH (history = 'versions');",
+    "history-without-key": "CREATE TABLE t (id INT, at TIMESTAMP) WITH (event_time = 'at', history = 'versions');",
+    "history-without-event-time": "CREATE TABLE t (id INT PRIMARY KEY) WITH (history = 'versions');",
+    "history-without-a-name": f"{KEYED} WITH (event_time = 'at', history = 'all versions');",
+    "history-of-its-own-name": f"{KEYED} WITH (event_time = 'at', history = 'T');",
+    "history-with-a-column-of-its-name": "CREATE TABLE t (id INT PRIMARY KEY, at TIMESTAMP, Deleted STRING)\n"
+    "  WITH (event_time = 'at', history = 'versions');",
+    "watermark-without-history": f"{KEYED} WITH (event_time = 'at', watermark = '1 hour');",
     "option-without-value": f"{AT} WITH (event_time);",
     "value-not-quoted": f"{AT} WITH (event_time = at);",
     "value-call": f"{AT} WITH (event_time = corrected(a, b, c));",

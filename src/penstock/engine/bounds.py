@@ -4,7 +4,7 @@ A state is bounded by the sizes of tables, or by the windows that are open, or i
 is said is safe: a state that is called bounded is; one that is called unbounded may be smaller because of what the data
 are. Filters do not count.
 
-- A table's state is its rows; that of a join or a window function is the rows of its inputs.
+- A table's state is its rows; that of a join, an as-of join or a window function is the rows of its inputs.
 - An aggregate has a row for each group. There are no more groups than there are values of what they are grouped by:
   columns of tables, also after a join with a stream, have as many as the tables have rows; columns of streams have no
   bound, but for BOOLEAN ones. Functions that keep the values of a group keep as many as there are; lists keep all.
@@ -65,7 +65,7 @@ class Bounds:
         if closing := operator.parts.get("closing"):
             return Bound(freed=closing.text())
         match operator.kind:
-            case "join" | "window" | "session":
+            case "join" | "asof" | "window" | "session":
                 return self._inputs(operator)
             case "top" if not operator.parts["growing"] or operator.parts["node"].counted != "rows":
                 return self._inputs(operator)
@@ -91,6 +91,8 @@ class Bounds:
             case "evaluated":
                 return self.of_rows(operator.parts["root"])
             case "join" if operator.parts["plan"].kind() in ("semi", "anti", "exists"):
+                return self._inputs(operator, ports=(0,))
+            case "asof":
                 return self._inputs(operator, ports=(0,))
             case "aggregate":
                 return _least(self._keys(operator), self._inputs(operator) if operator.key else FIXED)
@@ -134,7 +136,7 @@ class Bounds:
     def _column(self, operator: Operator, at: int) -> Bound:
         """Of how many values a column of an operator's output has: as many as what was sent to it."""
         match operator.kind:
-            case "join":
+            case "join" | "asof":
                 left = len(operator.parts["sent"][0])
                 if operator.parts["plan"].kind() == "exists" and at == left:
                     return FIXED

@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame
 
 from penstock.engine.nodes import (
     Aggregate,
+    AsOf,
     Column,
     Evaluate,
     Expand,
@@ -35,7 +36,6 @@ CHANGING = re.compile(r"(.*?)(?: \(line (\d+), column (\d+)\))?", re.DOTALL)
 SEED = re.compile(r"(?<=[a-z])\(-?\d+\)$")
 """Spark gives a seed to what the user wrote without one."""
 NAMED = {
-    "AsOfJoin": "ASOF JOIN",
     "Sample": "TABLESAMPLE",
     "UnionLoop": "a recursive query (WITH RECURSIVE)",
     "MapInPandas": "mapInPandas",
@@ -48,7 +48,6 @@ NAMED = {
 SAME = "A view is a function of what was appended; the same log must give the same answer."
 IN_ROWS = "Functions in Python take values of one row and give one value: udf, pandas_udf."
 HINTS = {name: IN_ROWS for name in NAMED if "InPandas" in name or "InArrow" in name} | {
-    "AsOfJoin": "Join on the condition, and of each row's partners keep the nearest: max_by(price, prices.at).",
     "UnionLoop": "Write its steps out, each a query that reads the one before, as many as your data can need.",
 }
 COUNTED = {"RowNumber": "rows", "Rank": "ranks", "DenseRank": "groups"}
@@ -74,6 +73,7 @@ class Reader:
             "BatchEvalPython": self._evaluate,
             "ArrowEvalPython": self._evaluate,
             "Join": self._join,
+            "AsOfJoin": self._as_of,
             "Aggregate": lambda plan: Aggregate(self._columns(plan), plan, self.node(plan.child())),
             "Single": lambda plan: Single(self._columns(plan), plan, self.node(plan.child())),
             "Session": self._session,
@@ -157,6 +157,10 @@ class Reader:
     def _session(self, plan: Handle) -> Node:
         columns = self._columns(plan)
         return Session(plan.keys(), columns[-1], columns, plan, self.node(plan.child()))
+
+    def _as_of(self, plan: Handle) -> Node:
+        left, right = self.node(plan.left()), self.node(plan.right())
+        return AsOf(self._door.asOfPlan(plan), self._columns(plan), plan, left, right)
 
     def _window(self, plan: Handle) -> Node:
         return Window(self._door.windowPlan(plan), self._columns(plan), plan, self.node(plan.child()))

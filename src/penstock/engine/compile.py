@@ -7,13 +7,14 @@ order of their declaration.
 
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import AnalysisException, ParseException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
-from penstock.engine.catalyst import Reader, not_yet
+from penstock.engine.catalyst import Reader
 from penstock.engine.code import code_digest
 from penstock.engine.columns import can_be_key, declared_key
 from penstock.engine.failing import last_cause
@@ -28,8 +29,7 @@ from penstock.model import Function, Pipeline, Sql, Stream, Table, View, spot_in
 QUALIFIER = re.compile(r"\b[A-Za-z_]\w*\.(?=[A-Za-z_])")
 PARSED = re.compile(r"\(line (\d+), pos (\d+)\)")
 NOT_FOUND = "TABLE_OR_VIEW_NOT_FOUND"
-SWITCHED_OFF = "UNSUPPORTED_FEATURE.ASOF_JOIN"
-"""Spark would have it switched on; that would not help."""
+UNMATCHED = re.compile(r"\bASOF\s+JOIN\b(?!.*\bMATCH_CONDITION\b)", re.IGNORECASE | re.DOTALL)
 NOT_READ = "FAILED_TO_CREATE_PLAN_FOR_DIRECT_QUERY"
 
 
@@ -115,7 +115,9 @@ class _Compiler:
             circle = " -> ".join([*self._under_way[self._under_way.index(view.name) :], view.name])
             raise EngineError(f'view "{view.name}" reads itself', detail=f"The circle is {circle}.", spot=view.spot)
         self._under_way.append(view.name)
+        self._check_parsed(view)
         asked = self._analyzed(view)
+        self._check_matched(view, asked._jdf.queryExecution().analyzed())
         frame = self._times.timely(asked, view)
         self._add(view, frame, self._times.late(asked, view))
         self._keep(view.name, frame)
@@ -155,6 +157,16 @@ class _Compiler:
         reads = {self._door.relation(leaf) for leaf in self._door.list(plan.collectLeaves())}
         if self._door.collects(plan) or reads & self._result.unordered:
             self._result.unordered.add(name)
+
+    def _check_parsed(self, view: View) -> None:
+        """Before names are resolved: those of a relation that is named ASOF by mistake cannot be."""
+        if isinstance(view.query, Sql) and "asof" in view.query.text.lower():
+            with suppress(ParseException):
+                self._check_matched(view, self._door.parsed(self._spark._jsparkSession, view.query.text))
+
+    def _check_matched(self, view: View, plan: Handle) -> None:
+        for line, column in self._door.aliases(plan):
+            raise unmatched(view, spot_in(view.query, line, column) if isinstance(view.query, Sql) else view.spot)
 
     def _analyzed(self, view: View) -> DataFrame:
         """The view's DataFrame; views that it needs and that are not compiled yet are compiled first."""
@@ -201,12 +213,22 @@ def _missing(error: AnalysisException) -> str:
 
 def refusal(view: View, error: AnalysisException) -> EngineError:
     """Spark's complaint about a view's query, with its place in the file."""
-    if error.getCondition() == SWITCHED_OFF:
-        return not_yet(view.name, "AsOfJoin", spot=_spot(view, error))
+    if isinstance(error, ParseException) and isinstance(view.query, Sql) and UNMATCHED.search(view.query.text):
+        return unmatched(view, _spot(view, error))
     if error.getCondition() == NOT_READ:
         return unplanned(view, error)
     kind = "cannot be parsed" if isinstance(error, ParseException) else "is not valid"
     return EngineError(f'view "{view.name}" {kind}', detail=plain_text(str(error)), spot=_spot(view, error))
+
+
+def unmatched(view: View, spot: Spot | None) -> EngineError:
+    """An as-of join that does not say which times it compares: Spark would read ASOF as a name."""
+    return EngineError(
+        f'view "{view.name}" has an ASOF JOIN without a MATCH_CONDITION',
+        detail="Spark takes ASOF for a name of the relation before it, and joins all rows that fit.",
+        hint="Write a ASOF JOIN b MATCH_CONDITION (a.at >= b.at) ON ...; if ASOF is meant as a name, write AS asof.",
+        spot=spot,
+    )
 
 
 def unplanned(view: View, error: PySparkException | Py4JJavaError) -> EngineError:

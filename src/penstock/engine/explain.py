@@ -152,7 +152,7 @@ class _Drawing:
                 return ", ".join(operator.parts["key"])
             case "bag":
                 return "the whole row"
-            case "join":
+            case "join" | "asof":
                 return self._texts(self._into[operator.id][0].key) or "nothing: all rows"
             case "unique":
                 return _names(operator.key) or "nothing: one row"
@@ -186,6 +186,8 @@ class _Drawing:
                 return f"table {self._name(operator.parts['source'])}"
             case "join":
                 return self._joins(operator)
+            case "asof":
+                return self._nearest(operator)
             case "unique" if not operator.key:
                 return "one row at most"
             case "unique":
@@ -204,14 +206,25 @@ class _Drawing:
                 return "aggregate" + (f" by {by}" if by else "") + (f": {functions}" if functions else "")
 
     def _joins(self, operator: Operator) -> str:
-        left = next(edge for edge in self._into[operator.id] if edge.port == 0)
-        right = next(edge for edge in self._into[operator.id] if edge.port == 1)
-        pairs = zip(left.key, right.key, strict=True)
-        texts = [f"{self._text(one)} = {self._text(two)}" for one, two in pairs]
+        texts = [f"{one} = {two}" for one, two in self._keys(operator)]
         if (condition := operator.parts["plan"].condition()).isDefined():
             texts.append(self._text(condition.get()))
         kind = JOINS.get(operator.parts["plan"].kind(), "join")
         return f"{kind} on {' and '.join(texts)}" if texts else f"{kind} of all with all"
+
+    def _keys(self, operator: Operator) -> Iterator[tuple[str, str]]:
+        """What is equal on both sides of a join."""
+        left = next(edge for edge in self._into[operator.id] if edge.port == 0)
+        right = next(edge for edge in self._into[operator.id] if edge.port == 1)
+        for one, two in zip(left.key, right.key, strict=True):
+            yield self._text(one), self._text(two)
+
+    def _nearest(self, operator: Operator) -> str:
+        pairing = operator.parts["plan"].pairing()
+        texts = [f"{one} = {two}" for one, two in self._keys(operator)]
+        texts += [part for each in self._graph.door.list(pairing) for part in conjuncts(self._text(each))]
+        kind = "left as-of join" if operator.parts["plan"].kind() == "left" else "as-of join"
+        return f"{kind} on {' and '.join('in time' if STAMP in part else part for part in texts)}"
 
     def _windows(self, operator: Operator) -> str:
         node = operator.parts["node"]
@@ -242,7 +255,7 @@ class _Drawing:
         match operator.kind:
             case "upsert" | "bag":
                 return f"the rows of {operator.title}"
-            case "join":
+            case "join" | "asof":
                 return "; ".join(dict.fromkeys(self._rows(edge) for edge in self._into[operator.id]))
             case "unique" if not operator.key:
                 return "one row"

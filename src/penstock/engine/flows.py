@@ -10,8 +10,10 @@ from typing import assert_never
 
 from penstock.engine.functions import evaluated
 from penstock.engine.graph import Branch, Flow, Graph, Maker, Operator
+from penstock.engine.nearest import paired
 from penstock.engine.nodes import (
     Aggregate,
+    AsOf,
     Column,
     Evaluate,
     Expand,
@@ -103,7 +105,7 @@ class Flows:
                 return self._expand(node)
             case Generate():
                 return self._generate(node)
-            case Join() | Aggregate() | Session() | Held() | Window() | Top() | Single() | Evaluate():
+            case Join() | AsOf() | Aggregate() | Session() | Held() | Window() | Top() | Single() | Evaluate():
                 return self._shared(node)
             case _:
                 assert_never(node)
@@ -123,6 +125,8 @@ class Flows:
         match node:
             case Join(left=left, right=right):
                 return joined(self._graph, node, self._flow(left), self._flow(right), self._closing(node))
+            case AsOf(left=left, right=right):
+                return paired(self._graph, node, self._flow(left), self._flow(right))
             case Aggregate(child=child):
                 return aggregated(self._graph, node, self._flow(child), self._closing(node))
             case Session(child=child):

@@ -85,6 +85,17 @@ class Join:
 
 
 @dataclass(frozen=True)
+class AsOf:
+    """Every left row with the nearest right row in time; `parts` says of which kind, on what keys and which times."""
+
+    parts: Handle
+    columns: tuple[Column, ...]
+    plan: Handle
+    left: "Node"
+    right: "Node"
+
+
+@dataclass(frozen=True)
 class Aggregate:
     columns: tuple[Column, ...]
     plan: Handle
@@ -161,5 +172,5 @@ class Evaluate:
     child: "Node"
 
 
-Stateful = Join | Aggregate | Session | Held | Window | Top | Single
+Stateful = Join | AsOf | Aggregate | Session | Held | Window | Top | Single
 Node = Scan | Static | Project | Filter | Union | Expand | Generate | Stateful | Evaluate

@@ -22,7 +22,7 @@ from pyspark.sql.types import StructType
 
 from penstock.engine.columns import schema_of
 from penstock.engine.compile import door_of, frame_of, refusal
-from penstock.engine.source import Range, other_streams, read_topic, watermark_at
+from penstock.engine.source import Range, columns_of, other_streams, read_topic, watermark_at
 from penstock.engine.timing import Times
 from penstock.model import Pipeline, Stream, Table
 from penstock.schema import Schema
@@ -118,7 +118,7 @@ def nullable(frame: DataFrame) -> DataFrame:
 
 def folded(relation: Stream | Table, records: DataFrame) -> DataFrame:
     """The relation's content: what its records amount to."""
-    columns = [sf.col(f"`{name}`") for name in relation.schema.names]
+    columns = columns_of(relation)
     if isinstance(relation, Stream):
         return records.select(*columns)
     if relation.key:

@@ -206,6 +206,9 @@ class Query:
             case "join":
                 left, right = (handles([column.handle for column in side]) for side in parts["sent"])
                 return self._door.join(operator.id, parts["plan"], left, right, edges)
+            case "asof":
+                left, right = (handles([column.handle for column in side]) for side in parts["sent"])
+                return self._door.asOf(operator.id, parts["plan"], left, right, edges)
             case "window":
                 return self._door.window(operator.id, parts["plan"], edges, parts["closing"])
             case "top":

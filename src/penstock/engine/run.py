@@ -27,14 +27,14 @@ from penstock.engine.lineage import Lineage, begun, current, drop_older, make_cu
 from penstock.engine.locking import hold
 from penstock.engine.query import Query, Tuning
 from penstock.engine.sinks import Sinks
-from penstock.engine.source import NO_TIME, Range, other_streams, stream_topic, watermark_at
+from penstock.engine.source import NO_TIME, Range, columns_of, other_streams, stream_topic, watermark_at
 from penstock.engine.stages import OnStage, Stage, nobody
 from penstock.engine.static import static_streams
 from penstock.engine.timing import others_of
 from penstock.engine.topics import ensure_sources
 from penstock.errors import ConditionFailed, EngineError, PenstockError
 from penstock.log import Epoch, Log
-from penstock.model import Pipeline, Stream
+from penstock.model import History, Pipeline, Stream
 
 POLL = timedelta(milliseconds=20)
 
@@ -184,9 +184,10 @@ class Run:
             )
             # A stream only grows: there a record that is marked as a deletion is a record like any other.
             marks = [] if isinstance(relation, Stream) else ["_deleted"]
+            known = columns_of(relation) if isinstance(relation, History) else ["*"]
             others = [f"`_watermark of {name}`" for name in others_of(relation, self._ready.pipeline.relations)]
             found[relation.name] = stream.select(
-                "*", *marks, "_place", "_watermark", "_partition", "_offset", "_appended_at", *others
+                *known, *marks, "_place", "_watermark", "_partition", "_offset", "_appended_at", *others
             )
         return found
 

@@ -51,6 +51,7 @@ _DEFAULTS: Final[Mapping[str, str]] = {
     "spark.sql.codegen.cache.maxEntries": "5000",
     # Python functions stay whole in their plans, where a fingerprint is taken of them.
     "spark.broadcast.UDFCompressionThreshold": "1g",
+    "spark.sql.join.asofJoin.enabled": "true",
     # A cast that fails gives NULL; with ANSI it would stop a pipeline at the same record for ever.
     "spark.sql.ansi.enabled": "false",
     f"{_STATE}.providerClass": f"{_STATE_PACKAGE}.RocksDBStateStoreProvider",

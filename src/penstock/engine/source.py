@@ -11,11 +11,12 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any, TypedDict, Unpack
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as sf
 
 from penstock.engine.timing import others_of
 from penstock.log import Place
-from penstock.model import Pipeline, Stream, Table
+from penstock.model import History, Pipeline, Stream, Table
 
 FORMAT = "penstock"
 NO_TIME = -(2**63)
@@ -107,6 +108,14 @@ def watermark_at(spark: SparkSession, log_path: str | Path, topic: str, frame: i
     for name, value in {**options, "path": str(log_path), "topic": topic}.items():
         made.put(name, value)
     return int(spark._jvm.org.apache.spark.sql.penstock.Door.watermark(made, frame))  # type: ignore[union-attr]
+
+
+def columns_of(relation: Stream | Table) -> list[Column]:
+    """The relation's columns, of its topic's records; those of a history say of each whether it is a deletion."""
+    if not isinstance(relation, History):
+        return [sf.col(f"`{name}`") for name in relation.schema.names]
+    *own, deleted = relation.schema.names
+    return [*(sf.col(f"`{name}`") for name in own), sf.col("_deleted").alias(deleted)]
 
 
 def _given(options: Mapping[str, Any]) -> dict[str, Any]:

@@ -6,7 +6,7 @@
 from dataclasses import replace
 
 from penstock.engine.graph import Branch, Flow, Graph, Operator
-from penstock.engine.nodes import Aggregate, Column, Handle, Held, Join, Session, Top, Window
+from penstock.engine.nodes import Aggregate, AsOf, Column, Handle, Held, Join, Session, Top, Window
 
 PARTS = 16
 """The first rows of all are looked for among the first rows of so many parts, which tasks find side by side."""
@@ -31,10 +31,9 @@ def joined(graph: Graph, node: Join, left: Flow, right: Flow, closing: Handle | 
             graph.connect(narrowed, operator, port, key=over, value=(*graph.values(branch), *extra))
             without = graph.door.anyNull(graph.handles(over))
             if port in LONE.get(kind, ()) and without is not None:
-                lone.append(
-                    _without_partner(graph, kind, node, replace(branch, filters=(*branch.filters, without)), port)
-                )
-    _describe_join(graph, operator, node, (left, right))
+                alone = replace(branch, filters=(*branch.filters, without))
+                lone.append(without_partner(graph, kind, node, alone))
+    describe_join(graph, operator, node, (left, right))
     operator.key = tuple({"right": keys[1], "full": []}.get(kind, keys[0]))
     if kind == "inner":  # both sides have the same
         operator.parts["twins"] = (keys[1],)
@@ -43,7 +42,7 @@ def joined(graph: Graph, node: Join, left: Flow, right: Flow, closing: Handle | 
     return replace(flow, branches=(*flow.branches, *lone))
 
 
-def _describe_join(graph: Graph, operator: Operator, node: Join, sides: tuple[Flow, Flow]) -> None:
+def describe_join(graph: Graph, operator: Operator, node: Join | AsOf, sides: tuple[Flow, Flow]) -> None:
     """The columns that the sides send, and those that come out."""
     known, plan = {column.id: column for column in node.columns}, operator.parts["plan"]
     sent: list[list[Column]] = []
@@ -58,7 +57,7 @@ def _describe_join(graph: Graph, operator: Operator, node: Join, sides: tuple[Fl
         operator.row.append(node.columns[-1])
 
 
-def _without_partner(graph: Graph, kind: str, node: Join, branch: Branch, side: int) -> Branch:
+def without_partner(graph: Graph, kind: str, node: Join | AsOf, branch: Branch) -> Branch:
     mine = {graph.door.identity(e): e for e in branch.out}
     missing = False if kind == "exists" else None
     out = [

@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 from penstock.engine.nodes import Handle
 from penstock.errors import EngineError
 from penstock.log import Log
-from penstock.model import Pipeline, Stream, Table, View
+from penstock.model import History, Pipeline, Stream, Table, View
 
 END = datetime(9999, 12, 31, tzinfo=UTC)
 LATE = "late"
@@ -57,11 +57,13 @@ class Times:
 
     def __init__(self, spark: SparkSession, door: Handle, relations: Iterable[Stream | Table]) -> None:
         self._spark = spark
-        self._times = door.times(
-            self._map(
-                {each.name: each.event_time for each in relations if isinstance(each, Stream) and each.event_time}
-            )
-        )
+        known = list(relations)
+        streams = [each for each in known if isinstance(each, Stream) and each.event_time]
+        histories = spark._jvm.java.util.ArrayList()  # type: ignore[union-attr]
+        for each in known:
+            if isinstance(each, History):
+                histories.add(each.name)
+        self._times = door.times(self._map({each.name: each.event_time for each in streams}), histories)
 
     def _map(self, items: Mapping[str, Any]) -> Handle:
         made = self._spark._jvm.java.util.HashMap()  # type: ignore[union-attr]

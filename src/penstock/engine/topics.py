@@ -2,13 +2,13 @@
 
 from penstock.errors import EngineError
 from penstock.log import Log
-from penstock.model import Pipeline, Stream, Table
+from penstock.model import History, Pipeline, Stream, Table
 
 
 def ensure_sources(log: Log, pipeline: Pipeline) -> None:
-    """Every relation's topic is there and fits its declaration."""
+    """Every relation's topic is there and fits its declaration; a history has that of its table."""
     known = {topic.name for topic in log.topics()}
-    for relation in pipeline.relations:
+    for relation in [each for each in pipeline.relations if not isinstance(each, History)]:
         if relation.topic not in known:
             known.add(relation.topic)
             log.create_topic(

@@ -11,7 +11,7 @@ from typing import Any
 from penstock.errors import Spot
 from penstock.model.options import Given, option_named, options_read, placed
 from penstock.model.pipeline import Pipeline, PipelineOptions
-from penstock.model.relation import Stream, Table, keyed, spelled
+from penstock.model.relation import Stream, Table, keyed, spelled, with_history
 from penstock.model.view import Function, Sql, View, ViewOptions
 from penstock.schema import Schema
 
@@ -47,7 +47,8 @@ def view_of(name: str, query: Sql | Function, given: Sequence[Given], *, spot: S
 
 
 def pipeline_from(draft: Sequence[Declared], *, name: str, folder: Path) -> Pipeline:
-    relations = tuple(each for each in draft if isinstance(each, Stream | Table))
+    declared = [each for each in draft if isinstance(each, Stream | Table)]
+    relations = tuple(relation for each in declared for relation in with_history(each))
     views = tuple(each for each in draft if isinstance(each, View))
     given = [each for each in draft if isinstance(each, Given)]
     return Pipeline(name, folder, relations, views, _options_of(given))

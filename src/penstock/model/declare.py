@@ -38,6 +38,8 @@ class TableWords(TypedDict, total=False):
 
     key: str | Sequence[str] | None
     event_time: str | None
+    history: str | None
+    watermark: str | timedelta | None
     partitions: int
     topic: str | None
 

@@ -146,7 +146,7 @@ def _setting(word: str, value: object) -> str:
 
 READERS: Mapping[Kind, Mapping[str, Callable[[str, object], object]]] = {
     "stream": {"event_time": _text, "watermark": _duration, "partitions": _count, "topic": _text},
-    "table": {"event_time": _text, "partitions": _count, "topic": _text},
+    "table": {"event_time": _text, "history": _text, "watermark": _duration, "partitions": _count, "topic": _text},
     "view": {"store": _text, "key": _names, "emit": _text, "late": _text, "allowed_lateness": _duration},
     "pipeline": {
         "max_records_per_batch": _count,
@@ -161,10 +161,7 @@ READERS: Mapping[Kind, Mapping[str, Callable[[str, object], object]]] = {
 _RETAIN = "It will bound how far back an answer can be corrected; until then everything can be."
 LATER: Mapping[Kind, Mapping[str, str]] = {
     "stream": {"retain": _RETAIN},
-    "table": {
-        "history": "It will name a second relation with every version of the table's rows.",
-        "retain": _RETAIN,
-    },
+    "table": {"retain": _RETAIN},
     "view": {
         "retain": _RETAIN,
     },

@@ -1,7 +1,8 @@
 """Relations: what the log holds, seen as streams and tables.
 
-A stream only grows. A table with a key holds the newest record of every key; without one it is a bag of rows. A
-relation that exists makes sense by itself: its names can be used, its event time is a timestamp, its key cannot be
+A stream only grows. A table with a key holds the newest record of every key; without one it is a bag of rows. The
+history of a table with a key is a stream of all its records, deletions among them. A relation that exists makes sense
+by itself: its names can be used, its event time is a timestamp, its key cannot be
 NULL. Whether its topic exists and fits is for the log to say.
 """
 
@@ -11,12 +12,14 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
 from penstock.errors import ModelError, Spot, did_you_mean
-from penstock.schema import Schema, has_map, type_text
+from penstock.schema import Column, Scalar, Schema, has_map, type_text
 
 # Names become Spark's tables, topics, tables of stores and parts of addresses; the dot is left for topics of our own.
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}")
 TOPIC = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,199}")
 MOST_PARTITIONS = 1024
+DELETED = "deleted"
+"""The column of a history that says whether a version is a deletion."""
 
 
 @dataclass(frozen=True)
@@ -36,8 +39,7 @@ class Stream:
         _check(self)
         if self.watermark is None:
             return
-        if self.watermark < timedelta(0):
-            raise ModelError(f'the watermark of "{self.name}" cannot be negative', about="watermark")
+        _check_watermark(self, self.watermark)
         if self.event_time is None:
             raise ModelError(
                 f'stream "{self.name}" has a watermark but no event time',
@@ -48,8 +50,16 @@ class Stream:
 
 
 @dataclass(frozen=True)
+class History(Stream):
+    """Every record of a table: its columns, and whether it is a deletion."""
+
+
+@dataclass(frozen=True)
 class Table:
-    """Records that are the newest rows of their keys; with an empty `key`, rows that come and go."""
+    """Records that are the newest rows of their keys; with an empty `key`, rows that come and go.
+
+    `history` is the name of a second relation, with all records; the `watermark` is that of the history.
+    """
 
     name: str
     schema: Schema
@@ -57,6 +67,8 @@ class Table:
     event_time: str | None = None
     partitions: int = 1
     topic: str = ""
+    history: str | None = None
+    watermark: timedelta | None = None
     spot: Spot | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -66,9 +78,38 @@ class Table:
             _check_key(self, column)
             if column in self.key[:number]:
                 raise ModelError(f'column "{column}" is in the key of "{self.name}" twice', about="key")
+        if self.history is not None:
+            _check_history(self, self.history)
+        if self.watermark is not None:
+            _check_watermark(self, self.watermark)
+            if self.history is None:
+                raise ModelError(
+                    f'table "{self.name}" has a watermark but no history',
+                    detail="The newest rows of a table are never late; versions of rows may be.",
+                    hint="Name a relation for its versions: history = 'versions'.",
+                    about="watermark",
+                )
 
 
 Relation = Stream | Table
+
+
+def with_history(relation: Relation) -> tuple[Relation, ...]:
+    """The relation, and its history if it has one."""
+    if not isinstance(relation, Table) or relation.history is None:
+        return (relation,)
+    # A deletion needs no more than the key; the other columns may be missing.
+    columns = [replace(column, nullable=column.name not in relation.key) for column in relation.schema.columns]
+    history = History(
+        relation.history,
+        Schema((*columns, Column(DELETED, Scalar("BOOLEAN"), nullable=False))),
+        event_time=relation.event_time,
+        watermark=relation.watermark,
+        partitions=relation.partitions,
+        topic=relation.topic,
+        spot=relation.spot,
+    )
+    return (relation, history)
 
 
 def check_name(what: str, name: str) -> None:
@@ -106,6 +147,36 @@ def _check(relation: Relation) -> None:
         )
     if relation.event_time is not None:
         _check_event_time(relation, relation.event_time)
+
+
+def _check_watermark(relation: Relation, watermark: timedelta) -> None:
+    if watermark < timedelta(0):
+        raise ModelError(f'the watermark of "{relation.name}" cannot be negative', about="watermark")
+
+
+def _check_history(table: Table, name: str) -> None:
+    check_name("history", name)
+    if not table.key:
+        raise ModelError(
+            f'table "{table.name}" cannot have a history',
+            detail="It has no key: its rows come and go, and none is a version of another.",
+            hint="Write PRIMARY KEY among the columns.",
+            about="history",
+        )
+    if table.event_time is None:
+        raise ModelError(
+            f'table "{table.name}" has a history but no event time',
+            detail="A version holds from its time on; a deletion has one too.",
+            hint="Name the column that holds it: event_time = 'since'.",
+            about="history",
+        )
+    if DELETED in (column.lower() for column in table.schema.names):
+        raise ModelError(
+            f'column "{spelled(table.schema, DELETED)}" of "{table.name}" has a name that its history needs',
+            detail=f'In the history, "{DELETED}" says whether a version is a deletion.',
+            hint="Choose another name for the column.",
+            about="history",
+        )
 
 
 def _check_event_time(relation: Relation, name: str) -> None:

@@ -12,7 +12,7 @@ from typing import Any, assert_never
 
 from penstock.model.duration import duration_text
 from penstock.model.pipeline import Pipeline, PipelineOptions
-from penstock.model.relation import Relation, Stream, Table
+from penstock.model.relation import History, Relation, Stream, Table
 from penstock.model.scanner import Source, string_text, tokens
 from penstock.model.view import Function, Sql, View, ViewOptions
 from penstock.schema import quoted
@@ -34,7 +34,8 @@ def _statements(pipeline: Pipeline, *, meaning_only: bool) -> Iterator[str]:
     for word, value in sorted(_option_values(pipeline.options).items()):
         if not meaning_only or word in MEANING or word.startswith("spark.sql."):
             yield f"SET {string_text(word) if '.' in word else word} = {_value_text(value)}"
-    for relation in sorted(pipeline.relations, key=lambda each: each.name.lower()):
+    declared = [each for each in pipeline.relations if not isinstance(each, History)]
+    for relation in sorted(declared, key=lambda each: each.name.lower()):
         yield _relation_text(relation)
     for view in sorted(pipeline.views, key=lambda each: each.name.lower()):
         yield _view_text(view, meaning_only=meaning_only)
@@ -49,7 +50,8 @@ def _relation_text(relation: Relation) -> str:
             return f"CREATE STREAM {relation.name} ({columns})" + _with({**given, "watermark": relation.watermark})
         case Table():
             key = f", PRIMARY KEY ({', '.join(map(quoted, relation.key))})" if relation.key else ""
-            return f"CREATE TABLE {relation.name} ({columns}{key})" + _with(given)
+            versions = {"history": relation.history, "watermark": relation.watermark}
+            return f"CREATE TABLE {relation.name} ({columns}{key})" + _with({**given, **versions})
         case _:
             assert_never(relation)
 

@@ -105,7 +105,8 @@ def _record(relation: Any, weight: int, row: Sequence[Any]) -> Record:
         return Record(value)
     if isinstance(relation, Stream):
         raise CommandError(f'"{relation.name}" is a stream: no row leaves it', hint="Declare it as a table.")
-    return Record({name: value[name] for name in relation.key or value}, deleted=True)
+    timed = (relation.event_time,) if relation.history else ()
+    return Record({name: value[name] for name in (*relation.key, *timed) or value}, deleted=True)
 
 
 class Bench:

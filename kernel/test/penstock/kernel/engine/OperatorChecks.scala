@@ -8,6 +8,7 @@ object OperatorChecks {
     val checks = new Checks(args)
     TableChecks.run(checks)
     JoinChecks.run(checks)
+    AsOfChecks.run(checks)
     FoldChecks.run(checks)
     SumChecks.run(checks)
     DeliveryChecks.run(checks)

@@ -69,6 +69,8 @@ final class Clocks(streams: Map[String, String], views: Map[String, Map[String, 
       val found = union.children.map(child => of(child, child.output(at)))
       if (found.exists(_.isEmpty) || found.flatten.map(_.shape).distinct.size > 1) None else Some(found.flatten.reduce(_ and _))
     case join: Join => joined(join, column)
+    // A version that comes later changes what was found.
+    case join: AsOfJoin if join.left.outputSet.contains(column) => of(join.left, column).map(_.copy(complete = false))
     case node: UnaryNode if column.references.subsetOf(node.child.outputSet) => of(node.child, column).flatMap(passed(node, _))
     case _ => None
   }

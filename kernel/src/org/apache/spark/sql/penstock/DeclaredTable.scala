@@ -18,6 +18,7 @@ case class DeclaredTable(relation: String, fields: StructType, others: Seq[Strin
     DeclaredTable.hidden("_partition", IntegerType),
     DeclaredTable.hidden("_offset", LongType),
     DeclaredTable.hidden("_appended_at", TimestampType),
+    DeclaredTable.hidden("_place", LongType),
     DeclaredTable.hidden(Hidden.Watermark, TimestampType, nullable = true)) ++
     others.map(stream => DeclaredTable.hidden(Hidden.watermarkOf(stream), TimestampType, nullable = true))
   override def newScanBuilder(options: CaseInsensitiveStringMap): ScanBuilder = new DeclaredScanBuilder(relation, fields)

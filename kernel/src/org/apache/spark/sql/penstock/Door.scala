@@ -5,7 +5,7 @@ import java.util.{List => JavaList, Map => JavaMap}
 import org.apache.spark.sql.{DataFrame, Dataset, Encoders, Row}
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.expressions.aggregate.{AggregateExpression, CollectList, CollectSet}
-import org.apache.spark.sql.catalyst.plans.logical.{Aggregate => LogicalAggregate, Join => LogicalJoin, LeafNode, LocalRelation, LogicalPlan, Window => LogicalWindow}
+import org.apache.spark.sql.catalyst.plans.logical.{Aggregate => LogicalAggregate, AsOfJoin, Join => LogicalJoin, LeafNode, LocalRelation, LogicalPlan, SubqueryAlias, Window => LogicalWindow}
 import org.apache.spark.sql.classic.{Dataset => ClassicDataset, ExpressionUtils, KeyValueGroupedDataset, SparkSession => ClassicSession}
 import org.apache.spark.sql.catalyst.optimizer.NormalizeFloatingNumbers
 import org.apache.spark.sql.execution.datasources.{HadoopFsRelation, LogicalRelation}
@@ -80,6 +80,8 @@ object Door {
   def isColumn(e: Expression): Boolean = e.isInstanceOf[Attribute]
   def conjunction(conditions: JavaList[Expression]): Expression = if (conditions.isEmpty) null else seq(conditions).reduce(And(_, _))
   def notNull(keys: JavaList[Expression]): JavaList[Expression] = seq(keys).filter(_.nullable).map(IsNotNull(_): Expression).asJava
+  /** Whether one of the conditions does not hold; null where there are none. */
+  def unmet(conditions: JavaList[Expression]): Expression = seq(conditions).reduceOption(And(_, _)).map(all => Not(Coalesce(Seq(all, Literal(false)))): Expression).orNull
   /** Whether any of the keys is NULL; null where none can be. */
   def anyNull(keys: JavaList[Expression]): Expression = seq(keys).filter(_.nullable).map(IsNull(_): Expression).reduceOption(Or(_, _)).orNull
   /** A column that is the same in all rows, and stands for `a`. */
@@ -118,6 +120,12 @@ object Door {
     case relation: DataSourceV2Relation => Option(relation.options.get("eventTime")).filter(_.nonEmpty)
   }.flatten.distinct.toArray
 
+  /** Where ASOF stands as the name of a relation that is joined, as line and column: without a MATCH_CONDITION Spark takes it for one. */
+  def aliases(plan: LogicalPlan): Array[Array[Int]] = plan.collectWithSubqueries {
+    case alias: SubqueryAlias if alias.alias.equalsIgnoreCase("asof") && AsOfAlias.isMeant(alias.origin) => alias.origin
+  }.map(origin => Array(origin.line.getOrElse(1), origin.startPosition.getOrElse(0) + 1)).toArray
+  def parsed(session: ClassicSession, text: String): LogicalPlan = session.sessionState.sqlParser.parsePlan(text)
+
   /** The query with nothing left open: see `Ties`. */
   def settled(frame: DataFrame): DataFrame = {
     val dataset = frame.asInstanceOf[ClassicDataset[Row]]
@@ -128,7 +136,7 @@ object Door {
     val dataset = frame.asInstanceOf[ClassicDataset[Row]]
     Streams.titled(Rewriting(ClassicDataset.ofRows(dataset.sparkSession, Distinct.hidden(dataset.queryExecution.analyzed)).queryExecution.optimizedPlan))
   }
-  def times(streams: JavaMap[String, String]): Times = new Times(streams.asScala.toMap)
+  def times(streams: JavaMap[String, String], histories: JavaList[String]): Times = new Times(streams.asScala.toMap, seq(histories).toSet)
   /** How far the watermark of a topic has come before a frame; the options are those of the source. */
   def watermark(options: JavaMap[String, String], frame: Long): Long = {
     val asked = ReadOptions.of(new CaseInsensitiveStringMap(options))
@@ -139,6 +147,7 @@ object Door {
 
   def number(e: Expression): Int = e.eval().asInstanceOf[Int]
   def joinPlan(join: LogicalJoin, closing: Closing): JoinPlan = new JoinPlan(join, Option(closing))
+  def asOfPlan(join: AsOfJoin): AsOfPlan = new AsOfPlan(join)
   def windowPlan(window: LogicalWindow): WindowPlan = new WindowPlan(window, SQLConf.get.sessionLocalTimeZone)
   def topPlan(partition: JavaList[Expression], orders: JavaList[SortOrder], columns: JavaList[Attribute], limit: Int, offset: Int, counted: String): TopPlan = {
     val by = counted match {
@@ -167,6 +176,8 @@ object Door {
   def unique(id: Int, view: String, key: JavaList[Attribute], width: Int, edges: JavaList[Edge]): Operator =
     Unique(id, key.size, width, seq(edges), Leaving.doubled(view, seq(key)))
   def join(id: Int, plan: JoinPlan, left: JavaList[Attribute], right: JavaList[Attribute], edges: JavaList[Edge]): Operator =
+    plan.operator(id, seq(left), seq(right), seq(edges))
+  def asOf(id: Int, plan: AsOfPlan, left: JavaList[Attribute], right: JavaList[Attribute], edges: JavaList[Edge]): Operator =
     plan.operator(id, seq(left), seq(right), seq(edges))
   def window(id: Int, plan: WindowPlan, edges: JavaList[Edge], closing: Closing): Operator = plan.operator(id, seq(edges), Option(closing))
   def top(id: Int, plan: TopPlan, growing: Boolean, spread: Int, edges: JavaList[Edge], closing: Closing): Operator =

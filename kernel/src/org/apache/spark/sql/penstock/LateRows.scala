@@ -94,7 +94,7 @@ final class LateRows(eventTimes: Map[String, String], lateness: Lateness) {
 
   /** The side of the joins that a time comes from, and the column there. */
   private def beside(plan: LogicalPlan, time: Expression): Seq[(LogicalPlan, Attribute)] = time match {
-    case column: Attribute if !plan.exists(node => node.isInstanceOf[Join] || node.isInstanceOf[Union]) => Seq((plan, column))
+    case column: Attribute if !plan.exists({ case _: Join | _: AsOfJoin | _: Union => true; case _ => false }) => Seq((plan, column))
     case column: Attribute => plan match {
       case Project(items, child) => items.find(_.exprId == column.exprId).map(TimeWindows.bare).toSeq.flatMap(beside(child, _))
       case union: Union => union.children.flatMap(child => beside(child, child.output(union.output.indexWhere(_.exprId == column.exprId))))

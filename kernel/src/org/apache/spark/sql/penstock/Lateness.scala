@@ -5,6 +5,7 @@ import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.optimizer.{InlineCTE, PullupCorrelatedPredicates, RewritePredicateSubquery}
 import org.apache.spark.sql.catalyst.plans.Inner
 import org.apache.spark.sql.catalyst.plans.logical._
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
 import org.apache.spark.sql.types.LongType
 import penstock.kernel.source.Hidden
 
@@ -20,7 +21,7 @@ import penstock.kernel.source.Hidden
 final class Lateness(eventTimes: Map[String, String], clocks: Clocks, allowed: Long) {
 
   /** The query without rows that are late. */
-  def left(query: LogicalPlan): LogicalPlan = within(plain(query))(timely)
+  def left(query: LogicalPlan): LogicalPlan = within(Lateness.plain(query, eventTimes))(timely)
 
   /** The query without rows that are late, showing what is complete; with `complete` by stream, what is complete at these times. */
   def finished(query: LogicalPlan, complete: Option[Map[String, Long]]): LogicalPlan = new Finishing(clocks, complete).of(left(query))
@@ -29,7 +30,7 @@ final class Lateness(eventTimes: Map[String, String], clocks: Clocks, allowed: L
   def late(query: LogicalPlan): Seq[LogicalPlan] = {
     val found = Seq.newBuilder[LogicalPlan]
     val rows = new LateRows(eventTimes, this)
-    within(plain(query)) { node =>
+    within(Lateness.plain(query, eventTimes)) { node =>
       clocks.bounds.of(node).foreach(bound => found ++= rows.of(node.children(bound.side), bound))
       timely(node)
     }
@@ -52,20 +53,6 @@ final class Lateness(eventTimes: Map[String, String], clocks: Clocks, allowed: L
     Coalesce(Seq(stamps.map(stamp => LessThanOrEqual(until, TimeWindows.micros(stamp)): Expression).reduce(And(_, _)), Literal(false)))
   }
 
-  /** The query without what is only a name: common tables, aliases, streams; with joins that have their conditions, also those that are written as
-    * conditions. */
-  private def plain(query: LogicalPlan): LogicalPlan = {
-    val named = EliminateSubqueryAliases(InlineCTE(alwaysInline = true)(query)).transformUpWithSubqueries {
-      case alias: SubqueryAlias => alias.child // of queries in expressions too
-      case view: View if eventTimes.contains(view.desc.identifier.table) => view.child
-    }
-    val asked = named.exists(_.expressions.exists(_.exists { case _: Exists | _: InSubquery => true; case _ => false }))
-    Session.shielded(if (asked) RewritePredicateSubquery(PullupCorrelatedPredicates(named)) else named).transformUp {
-      case Filter(condition, join @ Join(_, _, Inner, on, _)) if condition.deterministic && !condition.exists(_.isInstanceOf[PlanExpression[_]]) =>
-        join.copy(condition = Some((on.toSeq :+ condition).reduce(And(_, _))))
-    }
-  }
-
   /** Changes the query's own operators, the lower ones first; what another view has it takes as it is. */
   private def within(plan: LogicalPlan)(change: LogicalPlan => LogicalPlan): LogicalPlan = plan match {
     case view: View => view
@@ -76,6 +63,21 @@ final class Lateness(eventTimes: Map[String, String], clocks: Clocks, allowed: L
 }
 
 object Lateness {
+  /** The query without what is only a name: common tables, aliases, streams; with joins that have their conditions, also those that are written as
+    * conditions. */
+  private[penstock] def plain(query: LogicalPlan, eventTimes: Map[String, String]): LogicalPlan = {
+    val named = EliminateSubqueryAliases(InlineCTE(alwaysInline = true)(query)).transformUpWithSubqueries {
+      case alias: SubqueryAlias => alias.child // of queries in expressions too
+      case view: View if eventTimes.contains(view.desc.identifier.table) => view.child
+    }
+    val timed = named.collectWithSubqueries { case relation: DataSourceV2Relation => relation.options.get("relation") }.exists(eventTimes.contains)
+    val asked = timed && named.exists(_.expressions.exists(_.exists { case _: Exists | _: InSubquery => true; case _ => false }))
+    Session.shielded(if (asked) RewritePredicateSubquery(PullupCorrelatedPredicates(named)) else named).transformUp {
+      case Filter(condition, join @ Join(_, _, Inner, on, _)) if condition.deterministic && !condition.exists(_.isInstanceOf[PlanExpression[_]]) =>
+        join.copy(condition = Some((on.toSeq :+ condition).reduce(And(_, _))))
+    }
+  }
+
   /** Whether the condition is the one that leaves out late rows: no other makes a number of the watermark. */
   def isIn(condition: Expression): Boolean = condition.exists {
     case PreciseTimestampConversion(stamp: Attribute, _, LongType) => stamp.name.startsWith(Hidden.Watermark)

@@ -7,13 +7,14 @@ import org.apache.spark.sql.catalyst.plans.logical._
 /** Where a query leaves it to Spark which of several rows comes first, all columns decide, in order.
   *
   * Rows that tie in ORDER BY are put in order by the remaining columns where that makes a difference: under LIMIT, for functions that count or pick
-  * rows of a window, and for frames of ROWS. So the answer is one of those that Spark may give, always the same one; the batch engine gives it
+  * rows of a window, for frames of ROWS, and for the nearest row of an as-of join. So the answer is one of those that Spark may give, always the same one; the batch engine gives it
   * too, if asked for this plan.
   */
 object Ties {
   def broken(analyzed: LogicalPlan): LogicalPlan = analyzed.transformUpWithSubqueries {
     case window: Window if window.windowExpressions.exists(depends) => apart(window)
     case limit @ GlobalLimit(_, _) => limit.withNewChildren(Seq(sorted(limit.child)))
+    case join: AsOfJoin => AsOfTimes.tied(join, rest(join.rightSortExprs.map(SortOrder(_, Ascending)), join.right.output).map(_.child))
     case offset @ Offset(_, child) if !child.isInstanceOf[GlobalLimit] => offset.withNewChildren(Seq(sorted(child)))
   }
 

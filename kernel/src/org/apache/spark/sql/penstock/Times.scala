@@ -11,8 +11,9 @@ import scala.jdk.CollectionConverters._
   * State: for views that have been planned, which of their columns tell when a row is complete.
   *
   * @param streams the event time of each stream that has one, by the stream's name
+  * @param histories those of them that are histories of tables
   */
-final class Times(streams: Map[String, String]) {
+final class Times(streams: Map[String, String], histories: Set[String]) {
   private var views = Map.empty[String, Map[String, Clock]]
   private def clocks = new Clocks(streams, views)
 
@@ -33,7 +34,7 @@ final class Times(streams: Map[String, String]) {
   /** The rows that came too late, for each operator that leaves them out. */
   def late(frame: DataFrame, allowed: Long): JavaList[DataFrame] = {
     val dataset = frame.asInstanceOf[ClassicDataset[Row]]
-    new Lateness(streams, clocks, allowed).late(dataset.queryExecution.analyzed).map(plan => ClassicDataset.ofRows(dataset.sparkSession, plan): DataFrame).asJava
+    new Lateness(streams, clocks, allowed).late(versioned(dataset.queryExecution.analyzed)).map(plan => ClassicDataset.ofRows(dataset.sparkSession, plan): DataFrame).asJava
   }
 
   /** How the state of an operator is freed; null where nothing tells. */
@@ -54,6 +55,9 @@ final class Times(streams: Map[String, String]) {
 
   private def made(frame: DataFrame)(change: LogicalPlan => LogicalPlan): DataFrame = {
     val dataset = frame.asInstanceOf[ClassicDataset[Row]]
-    ClassicDataset.ofRows(dataset.sparkSession, change(dataset.queryExecution.analyzed))
+    ClassicDataset.ofRows(dataset.sparkSession, change(versioned(dataset.queryExecution.analyzed)))
   }
+
+  /** The query with the conditions under which versions count in its as-of joins. */
+  private def versioned(query: LogicalPlan): LogicalPlan = new Versions(streams, histories)(query)
 }

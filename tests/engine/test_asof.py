@@ -1,0 +1,180 @@
+"""As-of joins: at every batch each view equals Spark batch, whatever comes late, is corrected or deleted."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from random import Random
+from typing import Any
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+import penstock as ps
+from penstock.log import Record
+from penstock.model import Function, Pipeline, View
+from tests.effort import SOAK
+from tests.engine.conftest import Bench
+from tests.texts import refused
+
+START = datetime(2024, 1, 1, tzinfo=UTC)
+DECLARED = """
+    CREATE STREAM orders (id INT, k INT, n INT, at TIMESTAMP) WITH (event_time = 'at', watermark = '5 seconds');
+    CREATE STREAM rates (k INT, rate INT, at TIMESTAMP) WITH (event_time = 'at', watermark = '5 seconds');
+    CREATE TABLE fees (k INT PRIMARY KEY, fee INT, since TIMESTAMP)
+      WITH (event_time = 'since', history = 'all_fees', watermark = '20 seconds');
+    CREATE TABLE offers (k INT, price INT, at TIMESTAMP);
+"""
+VIEWS = {
+    "rated": "SELECT id, rate FROM orders o ASOF JOIN rates r MATCH_CONDITION (o.at >= r.at) ON o.k = r.k",
+    "rated_or_not": "SELECT id, rate FROM orders o LEFT ASOF JOIN rates r MATCH_CONDITION (o.at > r.at) ON o.k = r.k",
+    "rated_later": "SELECT id, rate FROM orders o LEFT ASOF JOIN rates r MATCH_CONDITION (o.at < r.at) ON o.k = r.k",
+    "rated_anywhere": "SELECT id, rate FROM orders o ASOF JOIN rates r MATCH_CONDITION (o.at <= r.at)",
+    "rated_lower": """SELECT id, rate FROM orders o LEFT ASOF JOIN rates r MATCH_CONDITION (o.at >= r.at)
+        ON o.k = r.k AND r.rate <= o.n""",
+    "priced": "SELECT id, price FROM orders o LEFT ASOF JOIN offers f MATCH_CONDITION (o.at >= f.at) USING (k)",
+    "priced_later": "SELECT o.*, price FROM orders o ASOF JOIN offers f MATCH_CONDITION (o.at < f.at) USING (k)",
+    "charged": "SELECT id, fee FROM orders o LEFT ASOF JOIN all_fees f MATCH_CONDITION (o.at >= f.since) ON o.k = f.k",
+    "charged_now": "SELECT id, fee FROM orders o ASOF JOIN fees f MATCH_CONDITION (o.at >= f.since) ON o.k = f.k",
+    "offered": "SELECT price, fee FROM offers f ASOF JOIN all_fees a MATCH_CONDITION (f.at >= a.since) ON f.k = a.k",
+    "both": """SELECT id, rate, price FROM orders o ASOF JOIN rates r MATCH_CONDITION (o.at >= r.at) ON o.k = r.k
+        LEFT ASOF JOIN offers f MATCH_CONDITION (r.at >= f.at) ON r.k = f.k""",
+    "by_rate": """SELECT rate, count(*) AS n, max(id) AS last FROM orders o
+        LEFT ASOF JOIN rates r MATCH_CONDITION (o.at >= r.at) ON o.k = r.k GROUP BY rate""",
+    "in_time": """SELECT window.start, sum(rate) AS rates FROM (SELECT o.at, rate FROM orders o
+        ASOF JOIN rates r MATCH_CONDITION (o.at >= r.at) ON o.k = r.k) GROUP BY window(at, '10 seconds')""",
+    "before_itself": """SELECT a.id, b.id AS before FROM orders a
+        LEFT ASOF JOIN orders b MATCH_CONDITION (a.at > b.at) ON a.k = b.k""",
+}
+
+
+def within(spark: SparkSession) -> DataFrame:
+    return ps.asof_join(
+        spark.table("orders"),
+        spark.table("rates"),
+        on="k",
+        left_time="at",
+        right_time="at",
+        tolerance="4 seconds",
+        how="left",
+    )
+
+
+def soon(spark: SparkSession) -> DataFrame:
+    fees = spark.table("all_fees").withColumnRenamed("deleted", "gone")
+    return ps.asof_join(
+        spark.table("orders"),
+        fees,
+        on=["k"],
+        left_time="at",
+        right_time="since",
+        tolerance=timedelta(seconds=30),
+        direction="forward",
+        allow_exact_matches=False,
+    )
+
+
+class AsOfBench(Bench):
+    """With views in Python."""
+
+    def declared(self, options: Mapping[str, Any]) -> Pipeline:
+        made = super().declared(options)
+        return replace(made, views=(*made.views, View("within", Function(within)), View("soon", Function(soon))))
+
+
+class Events:
+    """Frames of all relations, whose times go on, some of them late."""
+
+    def __init__(self, random: Random) -> None:
+        self._random = random
+        self._now = START
+        self._id = 0
+        self._offers: list[dict[str, Any]] = []
+
+    def frame(self) -> dict[str, list[Any]]:
+        self._now += timedelta(seconds=self._random.choice([0, 1, 4, 12]))
+        made = {"orders": self._order, "rates": self._rate, "fees": self._fee, "offers": self._offer}
+        found = {name: [make() for _ in range(self._random.randint(0, 3))] for name, make in made.items()}
+        return {name: rows for name, rows in found.items() if rows} or {"orders": [self._order()]}
+
+    def _at(self) -> datetime | None:
+        late = self._random.choice([0, 0, 1, 2, 6, 15, 40])
+        return None if self._random.random() < 0.05 else self._now - timedelta(seconds=late)
+
+    def _key(self) -> int | None:
+        return self._random.choice([1, 1, 2, 3, None])
+
+    def _order(self) -> dict[str, Any]:
+        self._id += self._random.randint(0, 4) > 0
+        return {"id": self._id, "k": self._key(), "n": self._random.randint(0, 9), "at": self._at()}
+
+    def _rate(self) -> dict[str, Any]:
+        return {"k": self._key(), "rate": self._random.randint(0, 9), "at": self._at()}
+
+    def _fee(self) -> Any:
+        key, since = self._key() or 4, self._at()
+        if self._random.random() < 0.3:
+            return Record({"k": key, "since": since}, deleted=True)
+        return {"k": key, "fee": self._random.randint(0, 9), "since": since}
+
+    def _offer(self) -> Any:
+        if self._offers and self._random.random() < 0.4:
+            return Record(self._offers.pop(self._random.randrange(len(self._offers))), deleted=True)
+        self._offers.append({"k": self._key(), "price": self._random.randint(0, 3), "at": self._at()})
+        return self._offers[-1]
+
+    def punctuation(self) -> datetime:
+        return self._now + timedelta(seconds=self._random.randint(-10, 5))
+
+
+@pytest.mark.spark
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("seed", range(30 if SOAK else 2))
+def test_as_of_joins_equal_batch(spark: SparkSession, tmp_path: Any, seed: int) -> None:
+    random = Random(seed)
+    sql = DECLARED + "".join(f"CREATE VIEW {name} AS {query};\n" for name, query in VIEWS.items())
+    events, shop = Events(random), AsOfBench(spark, tmp_path, sql, max_records_per_batch=random.choice([1, 6]))
+    for chapter in range(3):
+        if chapter:
+            shop.start(max_records_per_batch=random.choice([1, 10, 100]))
+        for _ in range(4):
+            shop.append(events.frame())
+            if random.random() < 0.3:
+                shop.log.punctuate("rates", events.punctuation(), scope=random.choice(["", "test", "another"]))
+        shop.drain()
+        shop.check()
+    assert shop.checked == len(shop.batches) > 0
+    shop.log.close()
+
+
+@pytest.mark.spark
+def test_an_as_of_join_in_plain_spark_gives_the_same(spark: SparkSession) -> None:
+    sales = spark.createDataFrame([(1, "ny", 5), (2, "ny", 9), (3, "ca", 9)], "id INT, state STRING, at INT")
+    rates = spark.createDataFrame([("ny", 4, 8), ("ny", 7, 9), ("ca", 10, 5)], "state STRING, at INT, rate INT")
+    found = ps.asof_join(sales, rates, on="state", left_time="at", right_time="at", how="left").orderBy("id")
+    assert found.columns == ["id", "state", "at", "rate"]
+    assert [tuple(row) for row in found.collect()] == [(1, "ny", 5, 8), (2, "ny", 9, 9), (3, "ca", 9, None)]
+    strict = ps.asof_join(sales, rates, on="state", left_time="at", right_time="at", direction="forward")
+    assert [tuple(row) for row in strict.orderBy("id").collect()] == [(1, "ny", 5, 9), (3, "ca", 9, 5)]
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("no-time", {"on": "state", "left_time": "at"}),
+        ("column", {"on": "stat", "left_time": "at", "right_time": "at"}),
+        ("how", {"left_time": "at", "right_time": "at", "how": "outer"}),
+        ("direction", {"left_time": "at", "right_time": "at", "direction": "nearest"}),
+        ("tolerance", {"left_time": "at", "right_time": "at", "tolerance": timedelta(seconds=-1)}),
+    ],
+)
+def test_an_as_of_join_is_refused(spark: SparkSession, name: str, words: dict[str, Any]) -> None:
+    rows = spark.createDataFrame([("ny", 4)], "state STRING, at INT")
+    with refused(f"engine/asof-{name}"):
+        ps.asof_join(rows, rows, **words)
+
+
+def test_what_needs_spark_is_there_when_it_is_asked_for() -> None:
+    assert callable(ps.asof_join)
+    with pytest.raises(AttributeError, match="asof_joint"):
+        _ = ps.asof_joint  # type: ignore[attr-defined]
