@@ -6,7 +6,7 @@ order of their declaration.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from py4j.protocol import Py4JJavaError
@@ -20,7 +20,7 @@ from penstock.engine.failing import last_cause
 from penstock.engine.flows import Flows
 from penstock.engine.graph import Graph
 from penstock.engine.nodes import Handle
-from penstock.engine.timing import Times
+from penstock.engine.timing import Times, known_of
 from penstock.engine.wording import plain_text
 from penstock.errors import EngineError, Spot
 from penstock.model import Function, Pipeline, Sql, Stream, Table, View, spot_in
@@ -86,7 +86,7 @@ class _Compiler:
             spark.catalog.dropTempView(view.name)
         for relation in pipeline.relations:
             schema = spark._jvm.org.apache.spark.sql.types.StructType.fromDDL(str(relation.schema))  # type: ignore[union-attr]
-            self._declare(relation.name, schema)
+            self._declare(relation.name, schema, known_of(relation))
 
     def run(self) -> Compiled:
         while self._pending:
@@ -105,8 +105,11 @@ class _Compiler:
         for name in list(self._relations)[:1]:
             graph.sources[name] = graph.operator("source", name)
 
-    def _declare(self, name: str, schema: Handle) -> None:
-        leaf = self._door.declared(self._spark._jsparkSession, name, schema)
+    def _declare(self, name: str, schema: Handle, more: Mapping[str, str] | None = None) -> None:
+        known = self._spark._jvm.java.util.HashMap()  # type: ignore[union-attr]
+        for word, value in (more or {}).items():
+            known.put(word, value)
+        leaf = self._door.declared(self._spark._jsparkSession, name, schema, known)
         DataFrame(leaf, self._spark).createOrReplaceTempView(name)
 
     def _compile(self, view: View) -> None:

@@ -14,6 +14,7 @@ from typing import Any, TypedDict, Unpack
 from pyspark.sql import DataFrame, SparkSession
 
 from penstock.log import Place
+from penstock.log.standing import By
 
 FORMAT = "penstock"
 
@@ -31,14 +32,17 @@ class Range(TypedDict, total=False):
     from_offsets: Mapping[int, int]
     until_offsets: Mapping[int, int]
     watermark: timedelta
+    watermark_by: By
     scope: str
     relation: str
+    known: Mapping[str, str]
 
 
 class Following(TypedDict, total=False):
     """How a topic is followed."""
 
     watermark: timedelta | None
+    watermark_by: By
     max_records_per_batch: int | None
     starting_frame: int | None
     scope: str
@@ -47,10 +51,12 @@ class Following(TypedDict, total=False):
 def read_topic(spark: SparkSession, log_path: str | Path, topic: str, **within: Unpack[Range]) -> DataFrame:
     """The topic's records as they are committed now.
 
-    `watermark` is the delay behind the largest event time that `_watermark` has; `scope` says whose punctuation
-    counts for it, besides that for everybody. `relation` is what the topic is called in queries.
+    `watermark` is the delay behind the largest event time that `_watermark` has, of all records or, by `watermark_by`,
+    of the partition or producer that is least far; `scope` says whose punctuation counts, besides that for everybody.
+    `relation` is what the topic is called in queries, and `known` what the planner is told of it besides.
     """
     options = {
+        **within.get("known", {}),
         "relation": within.get("relation"),
         "fromFrame": within.get("from_frame"),
         "untilFrame": within.get("until_frame"),
@@ -59,6 +65,7 @@ def read_topic(spark: SparkSession, log_path: str | Path, topic: str, **within: 
         "fromOffsets": _offsets(within.get("from_offsets")),
         "untilOffsets": _offsets(within.get("until_offsets")),
         "watermark": _duration(within.get("watermark")),
+        "watermarkBy": within.get("watermark_by"),
         "scope": within.get("scope"),
     }
     return spark.read.format(FORMAT).options(path=str(log_path), topic=topic, **_given(options)).load()
@@ -72,6 +79,7 @@ def stream_topic(spark: SparkSession, log_path: str | Path, topic: str, **how: U
     """
     options = {
         "watermark": _duration(how.get("watermark")),
+        "watermarkBy": how.get("watermark_by"),
         "maxRecordsPerBatch": how.get("max_records_per_batch"),
         "startingFrame": how.get("starting_frame"),
         "scope": how.get("scope"),
@@ -81,7 +89,13 @@ def stream_topic(spark: SparkSession, log_path: str | Path, topic: str, **how: U
 
 def watermark_at(spark: SparkSession, log_path: str | Path, topic: str, frame: int, **how: Unpack[Range]) -> int:
     """How far the watermark of a topic has come before a frame, in microseconds; the least number if it has none."""
-    options = _given({"watermark": _duration(how.get("watermark")), "scope": how.get("scope")})
+    options = _given(
+        {
+            "watermark": _duration(how.get("watermark")),
+            "watermarkBy": how.get("watermark_by"),
+            "scope": how.get("scope"),
+        }
+    )
     made = spark._jvm.java.util.HashMap()  # type: ignore[union-attr]
     for name, value in {**options, "path": str(log_path), "topic": topic}.items():
         made.put(name, value)

@@ -17,6 +17,7 @@ from penstock.app.testing.values import Misfit, comparable
 from penstock.engine.oracle import Oracle
 from penstock.engine.sinks import late_rows
 from penstock.engine.stages import Stage
+from penstock.engine.topics import ensure_sources
 from penstock.errors import PenstockError
 from penstock.log import Log, Place
 from penstock.schema import Schema
@@ -154,10 +155,7 @@ class InBatch:
 
     def open(self) -> None:
         self._pipeline = Text(self._case.pipeline, self._case.options).pipeline()
-        for relation in self._pipeline.relations:
-            self._log.create_topic(
-                relation.topic, relation.schema, key=getattr(relation, "key", ()), event_time=relation.event_time
-            )
+        ensure_sources(self._log, self._pipeline)
 
     def play(self, step: Step) -> Mapping[str, Seen]:
         feed(self._log, self._pipeline, step)

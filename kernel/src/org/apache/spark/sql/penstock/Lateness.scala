@@ -59,7 +59,7 @@ final class Lateness(streams: Map[String, String], allowed: Long) {
 
   /** A window that is grouped by, over rows with their stamps. */
   private case class Grouped(window: Attribute, rows: Carried) {
-    def late: Expression = Lateness.passed(TimeWindows.micros(GetStructField(window, 1)), rows.stamp, allowed)
+    def late: Expression = rows.late(TimeWindows.micros(GetStructField(window, 1)))
   }
 
   private def grouped(aggregate: Aggregate): Option[Grouped] =
@@ -68,10 +68,24 @@ final class Lateness(streams: Map[String, String], allowed: Long) {
   private def windowsOf(aggregate: Aggregate): Seq[Attribute] =
     aggregate.groupingExpressions.collect { case a: Attribute if TimeWindows.isWindow(a.dataType) => a }
 
-  /** A plan whose rows have, behind the rest, the columns of the stream's record from which their time comes. */
-  private case class Carried(stream: String, plan: LogicalPlan, own: Seq[Attribute], hidden: Seq[Attribute]) {
+  /** A plan whose rows have, behind the rest, the columns of the stream's record from which their time comes.
+    *
+    * @param bound a time that is more than so many microseconds after the record was appended is not plausible
+    */
+  private case class Carried(stream: String, plan: LogicalPlan, own: Seq[Attribute], hidden: Seq[Attribute], bound: Option[Long]) {
     def record: Seq[Attribute] = own ++ hidden
     def stamp: Attribute = hidden.find(_.name == Lateness.Stamp).get
+    def implausible: Option[Expression] = bound.map { most =>
+      val (time, appended) = (own.find(_.name.equalsIgnoreCase(streams(stream))).get, hidden.find(_.name == Lateness.Appended).get)
+      Coalesce(Seq(GreaterThan(TimeWindows.micros(time), Add(TimeWindows.micros(appended), Literal(most))), Literal(false)))
+    }
+    /** Whether a row does not count for a window with this end. */
+    def late(end: Expression): Expression = {
+      val passed = Lateness.passed(end, stamp, allowed)
+      implausible.fold(passed)(Or(_, passed))
+    }
+    /** What is kept of the rows of a plan over this one. */
+    def letters(window: Attribute, rows: LogicalPlan): LogicalPlan = Lateness.letters(stream, own, hidden, window, rows, implausible)
     def over(node: LogicalPlan => LogicalPlan): Carried = copy(plan = node(plan))
     /** Those that the node's output does not have yet. */
     def more(output: Seq[NamedExpression]): Seq[Attribute] = record.filterNot(each => output.exists(_.exprId == each.exprId))
@@ -98,7 +112,8 @@ final class Lateness(streams: Map[String, String], allowed: Long) {
     if (!streams.get(name).exists(_.equalsIgnoreCase(column.name))) None
     else {
       val whole = relation.withMetadataColumns()
-      Some(Carried(name, whole, relation.output, whole.output.drop(relation.output.size)))
+      val bound = Option(relation.options.get("plausible")).map(_.toLong)
+      Some(Carried(name, whole, relation.output, whole.output.drop(relation.output.size), bound))
     }
   }
 
@@ -133,7 +148,7 @@ final class Lateness(streams: Map[String, String], allowed: Long) {
       // The union's own columns keep their numbers.
       val renamed = union.output.zip(made.output).map { case (old, now) => Alias(now, old.name)(old.exprId) }
       val first = found.head.get._2
-      Some(Carried(first.stream, Project(renamed ++ all, made), all.take(first.own.size), all.drop(first.own.size)))
+      Some(first.copy(plan = Project(renamed ++ all, made), own = all.take(first.own.size), hidden = all.drop(first.own.size)))
     }
   }
 
@@ -142,7 +157,7 @@ final class Lateness(streams: Map[String, String], allowed: Long) {
     */
   private def missed(aggregate: Aggregate): Seq[LogicalPlan] = grouped(aggregate).toSeq.flatMap { found =>
     if (!isPlain(aggregate.child, found.window)) before(aggregate.child, found.window)
-    else Seq(Lateness.letters(found.rows.stream, found.rows.own, found.rows.hidden, found.window, Filter(found.late, found.rows.plan)))
+    else Seq(found.rows.letters(found.window, Filter(found.late, found.rows.plan)))
   }
 
   private def isPlain(plan: LogicalPlan, window: Attribute): Boolean = plan match {
@@ -161,7 +176,7 @@ final class Lateness(streams: Map[String, String], allowed: Long) {
       val each = Expand(windows.map(_ +: found.record), window +: found.record, found.plan)
       val (start, end, at) = (TimeWindows.micros(GetStructField(window, 0)), TimeWindows.micros(GetStructField(window, 1)), TimeWindows.micros(time))
       val inside = And(LessThanOrEqual(start, at), LessThan(at, end))
-      Lateness.letters(found.stream, found.own, found.hidden, window, Filter(And(inside, Lateness.passed(end, found.stamp, allowed)), each))
+      found.letters(window, Filter(And(inside, found.late(end)), each))
     }
   }
 
@@ -214,6 +229,7 @@ object Lateness {
   }
 
   private val Stamp = "_watermark"
+  private val Appended = "_appended_at"
 
   /** Whether the watermark had passed a window's end, and what is allowed beyond it, when the row came. */
   private def passed(end: Expression, stamp: Attribute, allowed: Long): Expression = {
@@ -222,14 +238,17 @@ object Lateness {
   }
 
   /** What is kept of late rows. */
-  private def letters(stream: String, own: Seq[Attribute], hidden: Seq[Attribute], window: Attribute, rows: LogicalPlan): LogicalPlan = {
+  private def letters(
+      stream: String, own: Seq[Attribute], hidden: Seq[Attribute], window: Attribute, rows: LogicalPlan, implausible: Option[Expression]): LogicalPlan = {
     def column(name: String): Attribute = hidden.find(_.name == name).get
     val (start, end, stamp) = (GetStructField(window, 0), GetStructField(window, 1), column(Stamp))
+    val by = Subtract(TimeWindows.micros(stamp), TimeWindows.micros(end))
     val columns = Seq[(String, Expression)](
       "relation" -> Literal(stream), "partition" -> column("_partition"), "offset" -> column("_offset"),
-      "reason" -> Literal(Reason), "window_start" -> start, "window_end" -> end, "watermark" -> stamp,
-      "late_by" -> Subtract(TimeWindows.micros(stamp), TimeWindows.micros(end)), "row" -> Leaving.json(own))
+      "reason" -> implausible.fold[Expression](Literal(Reason))(If(_, Literal(Implausible), Literal(Reason))), "window_start" -> start, "window_end" -> end, "watermark" -> stamp,
+      "late_by" -> implausible.fold[Expression](by)(If(_, Literal(null, LongType), by)), "row" -> Leaving.json(own))
     Project(columns.map { case (name, e) => Alias(e, name)() }, rows)
   }
   private val Reason = "the window was over"
+  private val Implausible = "implausible"
 }
