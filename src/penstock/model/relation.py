@@ -162,7 +162,7 @@ def _check_watermark(stream: Stream) -> None:
             about="watermark_by",
         )
     if stream.idle is not None and stream.idle <= timedelta(0):
-        raise ModelError(f'idle of "{stream.name}" is longer than nothing', about="idle")
+        raise ModelError(f'idle of "{stream.name}" must be longer than nothing', about="idle")
     if not timedelta(0) <= stream.plausible <= LONGEST:
         raise ModelError(
             f'plausible of "{stream.name}" cannot be {duration_text(stream.plausible)}',

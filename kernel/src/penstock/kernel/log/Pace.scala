@@ -115,7 +115,7 @@ object Pace {
   }
 
   def least(reached: Iterable[Reached], delay: Option[Long]): Long =
-    reached.iterator.map(_.level(delay)).reduceOption(math.min).getOrElse(Steps.None)
+    reached.iterator.map(_.level(delay)).reduceOption(_ min _).getOrElse(Steps.None)
 
   /** Those beneath which no other is. */
   private def lowest(reached: Iterable[Reached]): Peak = {
