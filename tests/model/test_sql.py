@@ -37,9 +37,11 @@ def test_a_corrected_event_time_is_a_column_more() -> None:
     for written in ("corrected(A, b, c)", "'corrected(a, `b`, c)'"):
         stream = only(f"CREATE STREAM s ({columns}) WITH (event_time = {written})")
         assert (str(stream.schema), stream.event_time) == (f"{columns}, event_time TIMESTAMP", "event_time")
-        assert stream.corrected == Correction("a", "b", "c") and str(stream.given) == columns
+        assert isinstance(stream, Stream) and stream.corrected == Correction("a", "b", "c")
+        assert str(stream.given) == columns
     stream = only(f"CREATE STREAM s ({columns}) WITH (event_time = corrected(a, b, c, '1 hour') AS at, idle = '1 day')")
-    assert stream.event_time == "at" and stream.corrected == Correction("a", "b", "c", timedelta(hours=1))
+    assert isinstance(stream, Stream) and stream.event_time == "at"
+    assert stream.corrected == Correction("a", "b", "c", timedelta(hours=1))
 
 
 def test_without_options_a_relation_has_one_partition_and_its_own_topic() -> None:

@@ -52,7 +52,7 @@ class Idleness:
     def _is_silent(self, stream: Stream, at: datetime) -> bool:
         """Whether the whole of it is; without `idle`, no stream ever is."""
         found = self._log.describe(stream.topic)
-        heard = max(each.heard_at for each in (*found.partitions, *found.producers))
+        heard = max([*(each.heard_at for each in found.partitions), *(each.heard_at for each in found.producers)])
         return stream.idle is not None and at - heard >= stream.idle
 
     def _rest_partitions(self, stream: Stream, since: datetime) -> None:

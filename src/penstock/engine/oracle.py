@@ -22,7 +22,7 @@ from pyspark.sql.types import StructType
 
 from penstock.engine.columns import schema_of
 from penstock.engine.compile import door_of, frame_of, refusal
-from penstock.engine.source import Range, read_topic, watermark_at
+from penstock.engine.source import read_topic, watermark_at
 from penstock.engine.timing import Times, known_of, marks_of
 from penstock.model import Pipeline, Stream, Table
 from penstock.schema import Schema
@@ -52,10 +52,11 @@ class Oracle:
         self._times = Times(self._spark, door_of(self._spark), pipeline.relations)
         self._complete: dict[str, int] = {}
         for relation in pipeline.relations:
-            stamps: Range = {"until_frame": until, **marks_of(pipeline, relation)}
-            stamps |= {"relation": relation.name, "known": known_of(relation)}
-            records = read_topic(self._spark, log, relation.topic, **stamps)
-            self._complete[relation.name] = watermark_at(self._spark, log, relation.topic, until, **stamps)
+            name, marks = relation.name, marks_of(pipeline, relation)
+            records = read_topic(
+                self._spark, log, relation.topic, until_frame=until, relation=name, known=known_of(relation), **marks
+            )
+            self._complete[relation.name] = watermark_at(self._spark, log, relation.topic, until, **marks)
             self._show(relation, folded(relation, records))
         for view in pipeline.views:
             self._define(view.name.lower())
