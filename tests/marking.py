@@ -34,7 +34,7 @@ class Story:
         log.create_topic("orders", COLUMNS, partitions=3, event_time="at")
 
     def tell(self, frames: int) -> None:
-        acts = [self._records] * 6 + [self._rest, self._produce, self._produce, self._punctuate]
+        acts = [self._records] * 6 + [self._rest, self._rest, self._produce, self._produce, self._punctuate]
         for _ in range(frames):
             self._now += 1
             self._random.choice(acts)(self._now)
@@ -50,7 +50,8 @@ class Story:
 
     def _records(self, now: int) -> None:
         partition, producer = self._random.randrange(3), self._random.choice([None, *PRODUCERS])
-        times = [None if self._random.random() < 0.1 else now + self._random.randrange(-9, 3) for _ in range(3)]
+        behind = now - 8 * partition  # so that one that returns is far behind the others
+        times = [None if self._random.random() < 0.1 else behind + self._random.randrange(-9, 3) for _ in range(3)]
         first = len(self.stamps["stream"])
         for way in WAYS:
             self.stamps[way] |= {first + each: self.level(way) for each in range(3)}
@@ -89,7 +90,7 @@ class Story:
             self._producers.take("announce", producer, until)
 
     def _punctuate(self, now: int) -> None:
-        scope, until = self._random.choice(SCOPES), now - self._random.randrange(30)
+        scope, until = self._random.choice(SCOPES), now - self._random.randrange(20, 60)
         self.log.punctuate("orders", self._at(until), scope=scope)
         if scope != "theirs":
             self._until = max(self._until, until)

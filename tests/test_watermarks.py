@@ -24,7 +24,7 @@ pytestmark = pytest.mark.spark
 def test_stamps_are_the_plain_rule_over_the_log(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:
-    with Log.open(tmp_path / "log", limits=Limits(stretch_frames=30)) as log:
+    with Log.open(tmp_path / "log", limits=Limits(stretch_frames=8)) as log:
         monkeypatch.setattr(log._sealing, "look", lambda stretch: None)
         story = Story(log, Random(seed))
         story.tell(100)
