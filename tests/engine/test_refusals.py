@@ -13,6 +13,7 @@ from penstock.engine.compile import compiled
 from penstock.engine.locking import locked
 from penstock.engine.topics import ensure_sources
 from penstock.log import Log
+from penstock.log.topic import EventTime
 from penstock.model import load_pipeline, pipeline_of
 from tests.texts import refused
 
@@ -41,6 +42,17 @@ def test_a_topic_with_other_columns_does_not_fit(tmp_path: Path, name: str, sche
         log.create_topic("orders", schema)
         with refused(f"engine/topic-{name}"):
             ensure_sources(log, pipeline_of(ORDERS.format(options="")))
+
+
+def test_a_topic_with_another_kind_of_event_time_does_not_fit(tmp_path: Path) -> None:
+    columns = "a TIMESTAMP, b TIMESTAMP"
+    with Log.open(tmp_path) as log:
+        log.create_topic("s", f"{columns}, at TIMESTAMP", event_time=EventTime("at", plausible=timedelta(hours=1)))
+        with refused("engine/topic-plausible"):
+            ensure_sources(log, pipeline_of(f"CREATE STREAM s ({columns}, at TIMESTAMP) WITH (event_time = 'at')"))
+        with refused("engine/topic-corrected"):
+            time = "corrected(a, b, b) AS at"
+            ensure_sources(log, pipeline_of(f"CREATE STREAM s ({columns}) WITH (event_time = '{time}')"))
 
 
 def test_a_topic_with_another_event_time_does_not_fit(tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 A test file that defines the fixtures `open_log` (a function that opens the test's log, again and again if asked; it
 takes `clock`) and `log` (one such log) and imports everything from here, from
-contract_appends and from contract_values proves the contract for its log.
+contract_appends, contract_marks and contract_values proves the contract for its log.
 """
 
 from collections.abc import Callable

@@ -2,4 +2,5 @@
 
 from tests.log.contract import *  # noqa: F403
 from tests.log.contract_appends import *  # noqa: F403
+from tests.log.contract_marks import *  # noqa: F403
 from tests.log.contract_values import *  # noqa: F403

@@ -45,6 +45,7 @@ blocks = st.builds(
     extras=st.sampled_from([(), ("_deleted",), ("_headers", "_replaces")]),
     times=st.none() | st.tuples(times, times),
     top=st.none() | times,
+    uncorrected=st.integers(0, 9),
 ) | st.builds(
     Block,
     topic=names,
@@ -64,7 +65,18 @@ headers = st.builds(
     at=times,
     blocks=st.lists(blocks, max_size=3).map(tuple),
     note=st.dictionaries(names, st.integers() | names, max_size=2),
-    punctuation=st.lists(st.builds(Punctuation, topic=names, until=times, scope=names), max_size=2).map(tuple),
+    punctuation=st.lists(
+        st.builds(
+            Punctuation,
+            topic=names,
+            until=st.none() | times,
+            scope=names,
+            says=st.sampled_from(["", "joins", "leaves", "idle"]),
+            partition=st.none() | st.integers(0, 1023),
+            producer=st.none() | names,
+        ),
+        max_size=2,
+    ).map(tuple),
     control=st.sampled_from([(), ({"epoch": {"name": "shop", "value": 3}},)]),
 ) | st.builds(Header, frame=counts, group=counts, at=times, producer=names, sequence=st.integers(-(2**62), 2**62))
 bodies = st.binary(max_size=64).map(lambda data: data + b"\0" * padding(len(data)))

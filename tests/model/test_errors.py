@@ -81,7 +81,7 @@ REFUSED = {
     "watermark-without-history": f"{KEYED} WITH (event_time = 'at', watermark = '1 hour');",
     "option-without-value": f"{AT} WITH (event_time);",
     "value-not-quoted": f"{AT} WITH (event_time = at);",
-    "value-call": f"{AT} WITH (event_time = corrected(a, b, c));",
+    "value-call": f"{AT} WITH (event_time = greatest(a, b));",
     "value-interval": f"{AT} WITH (event_time = 'at', watermark = INTERVAL 10 SECONDS);",
     "value-missing": f"{AT} WITH (event_time = );",
     "value-no-duration": f"{AT} WITH (event_time = 'at', watermark = '10 sekonds');",
@@ -96,6 +96,18 @@ REFUSED = {
     "event-time-unknown": f"{AT} WITH (event_time = 'att');",
     "event-time-of-another-type": f"{AT} WITH (event_time = 'id');",
     "watermark-without-event-time": f"{AT} WITH (watermark = '10 seconds');",
+    "watermark-by-nobody": f"{AT} WITH (event_time = 'at', watermark = '10 seconds', watermark_by = 'partitions');",
+    "watermark-by-without-watermark": f"{AT} WITH (event_time = 'at', watermark_by = 'partition');",
+    "watermark-by-without-event-time": f"{AT} WITH (watermark_by = 'producer');",
+    "idle-without-event-time": f"{AT} WITH (idle = '1 minute');",
+    "idle-for-no-time": f"{AT} WITH (event_time = 'at', idle = '0 seconds');",
+    "plausible-too-long": f"{AT} WITH (event_time = 'at', plausible = '4000000 days');",
+    "corrected-too-few": f"{AT} WITH (event_time = corrected(at, at));",
+    "corrected-without-unit": f"{AT} WITH (event_time = corrected(at, at, at, 5));",
+    "corrected-unknown-column": f"{AT} WITH (event_time = corrected(at, sent, at));",
+    "corrected-other-types": "CREATE STREAM s (a TIMESTAMP, b TIMESTAMP_NTZ) WITH (event_time = 'corrected(a, b, a)');",
+    "corrected-name-taken": f"{AT} WITH (event_time = corrected(at, at, at) AS AT);",
+    "corrected-not-ended": f"{AT} WITH (event_time = corrected(at, at, at;",
 }
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from penstock.log.correction import Correction
 from penstock.model import Pipeline, Sql, Stream, Table, View, pipeline_of, spot_in
 from penstock.model.pipeline import PipelineOptions
 from penstock.model.view import ViewOptions
@@ -29,6 +30,18 @@ def test_a_stream_has_columns_and_options() -> None:
     """
     schema = parse_schema("id BIGINT NOT NULL, amount DECIMAL(10,2), at TIMESTAMP")
     assert only(text) == Stream("orders", schema, "at", timedelta(seconds=90), 4, "shop.orders")
+
+
+def test_a_corrected_event_time_is_a_column_more() -> None:
+    columns = "id INT, a TIMESTAMP, b TIMESTAMP, c TIMESTAMP"
+    for written in ("corrected(A, b, c)", "'corrected(a, `b`, c)'"):
+        stream = only(f"CREATE STREAM s ({columns}) WITH (event_time = {written})")
+        assert (str(stream.schema), stream.event_time) == (f"{columns}, event_time TIMESTAMP", "event_time")
+        assert isinstance(stream, Stream) and stream.corrected == Correction("a", "b", "c")
+        assert str(stream.given) == columns
+    stream = only(f"CREATE STREAM s ({columns}) WITH (event_time = corrected(a, b, c, '1 hour') AS at, idle = '1 day')")
+    assert isinstance(stream, Stream) and stream.event_time == "at"
+    assert stream.corrected == Correction("a", "b", "c", timedelta(hours=1))
 
 
 def test_without_options_a_relation_has_one_partition_and_its_own_topic() -> None:

@@ -26,6 +26,9 @@ CREATE VIEW plain WITH (emit = 'changes', late = 'keep') AS SELECT city FROM cus
 CREATE TABLE customers (id BIGINT PRIMARY KEY, city STRING) WITH (topic = 'shop.customers');
 CREATE STREAM Orders (id BIGINT, `the amount` DECIMAL(10, 2), at TIMESTAMP NOT NULL)
   WITH (watermark = '90 seconds', event_time = 'at', partitions = 1);
+CREATE STREAM readings (`made at` TIMESTAMP, sent TIMESTAMP, got TIMESTAMP)
+  WITH (plausible = '2 hours', idle = '1 minute', watermark_by = 'producer',
+        event_time = corrected(`MADE AT`, sent, got, '1 hour') AS at);
 """
 
 

@@ -26,6 +26,10 @@ SCHEMA = parse_schema("id BIGINT NOT NULL, city STRING, at TIMESTAMP, tags MAP<S
         (lambda: Stream("s", SCHEMA, event_time="nothing"), "event_time"),
         (lambda: Stream("s", SCHEMA, watermark=timedelta(seconds=1)), "watermark"),
         (lambda: Stream("s", SCHEMA, event_time="at", watermark=timedelta(seconds=-1)), "watermark"),
+        (lambda: Stream("s", SCHEMA, event_time="at", idle=timedelta(0)), "idle"),
+        (lambda: Stream("s", SCHEMA, event_time="at", plausible=timedelta(-1)), "plausible"),
+        (lambda: Stream("s", SCHEMA, plausible=timedelta(2)), "plausible"),
+        (lambda: Stream("s", SCHEMA, event_time="at", watermark_by="nobody"), "watermark_by"),  # type: ignore[arg-type]
         (lambda: Table("t", SCHEMA, ("city",)), "key"),
         (lambda: Table("t", SCHEMA, ("tags",)), "key"),
         (lambda: Table("t", SCHEMA, ("id", "id")), "key"),

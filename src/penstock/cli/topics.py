@@ -9,12 +9,14 @@ from penstock.cli.console import aligned, answer, progress
 from penstock.cli.options import LogPath, TopicName, opened
 from penstock.cli.text import writer
 from penstock.log import Log, Topic
+from penstock.log.topic import EventTime
+from penstock.model.duration import parse_duration
 from penstock.schema import Scalar, parse_schema, type_text
 
 TIME = writer(Scalar("TIMESTAMP"))
 
 
-def create(
+def create(  # noqa: PLR0913 (the options of a command)
     topic: TopicName,
     *,
     log: LogPath = None,
@@ -23,6 +25,9 @@ def create(
     ] = None,
     key: Annotated[list[str] | None, typer.Option(help="A column of the key; repeat it for more.")] = None,
     event_time: Annotated[str | None, typer.Option(help="The column that says when it happened.")] = None,
+    plausible: Annotated[
+        str, typer.Option(help="Event times that are further than this after the append time move no watermark.")
+    ] = "1 day",
     partitions: Annotated[int, typer.Option(help="Records are in order within a partition.")] = 1,
 ) -> None:
     """Create a topic, and the log if there is none yet.
@@ -32,7 +37,13 @@ def create(
     """
     with opened(log, create=True) as target:
         existed = topic in [each.name for each in target.topics()]
-        made = target.create_topic(topic, schema, partitions=partitions, key=key or (), event_time=event_time)
+        made = target.create_topic(
+            topic,
+            schema,
+            partitions=partitions,
+            key=key or (),
+            event_time=EventTime(event_time, parse_duration(plausible)) if event_time else None,
+        )
         with answer() as out:
             out.write(f'topic "{topic}" {"is there already" if existed else "created"}: {_kind(made)}\n')
 
@@ -104,6 +115,13 @@ def _description(log: Log, name: str) -> Iterator[str]:
     yield ""
     states = [[str(p.partition), str(p.end), TIME(p.largest_time) or ""] for p in found.partitions]
     yield from aligned([["partition", "end", "largest event time"], *states], right=(0, 1))
+    if found.uncorrected:
+        yield ""
+        yield f"{found.uncorrected:,} event times could not be corrected"
+    if found.producers:
+        yield ""
+        producers = [[p.name, TIME(p.announced) or "", TIME(p.largest_time) or ""] for p in found.producers]
+        yield from aligned([["producer", "announced", "largest event time"], *producers])
     for each in log.set_aside():
         if not each.spans or name in [span.topic for span in each.spans]:
             yield ""

@@ -6,7 +6,7 @@ order of their declaration.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 
@@ -21,7 +21,7 @@ from penstock.engine.failing import last_cause
 from penstock.engine.flows import Flows
 from penstock.engine.graph import Graph
 from penstock.engine.nodes import Handle
-from penstock.engine.timing import Times, others_of
+from penstock.engine.timing import Times, known_of, others_of
 from penstock.engine.wording import plain_text
 from penstock.errors import EngineError, Spot
 from penstock.model import Function, Pipeline, Sql, Stream, Table, View, spot_in
@@ -86,8 +86,7 @@ class _Compiler:
             spark.catalog.dropTempView(view.name)
         for relation in pipeline.relations:
             schema = spark._jvm.org.apache.spark.sql.types.StructType.fromDDL(str(relation.schema))  # type: ignore[union-attr]
-            time = (relation.event_time or "") if isinstance(relation, Stream) else ""
-            self._declare(relation.name, schema, others_of(relation, pipeline.relations), time)
+            self._declare(relation.name, schema, others_of(relation, pipeline.relations), known_of(relation))
 
     def run(self) -> Compiled:
         while self._pending:
@@ -106,8 +105,14 @@ class _Compiler:
         for name in list(self._relations)[:1]:
             graph.sources[name] = graph.operator("source", name)
 
-    def _declare(self, name: str, schema: Handle, others: Sequence[str] = (), time: str = "") -> None:
-        leaf = self._door.declared(self._spark._jsparkSession, name, schema, self._result.graph.handles(others), time)
+    def _declare(
+        self, name: str, schema: Handle, others: Sequence[str] = (), more: Mapping[str, str] | None = None
+    ) -> None:
+        known = self._spark._jvm.java.util.HashMap()  # type: ignore[union-attr]
+        for word, value in (more or {}).items():
+            known.put(word, value)
+        handles = self._result.graph.handles
+        leaf = self._door.declared(self._spark._jsparkSession, name, schema, handles(others), known)
         DataFrame(leaf, self._spark).createOrReplaceTempView(name)
 
     def _compile(self, view: View) -> None:

@@ -21,6 +21,7 @@ PLAIN_NAME = re.compile(r"`([A-Za-z_]\w*|\w+\([^`]*\))`")
 JOINS = {kind: f"{kind} join" for kind in ("left", "right", "full", "semi", "anti")} | {"exists": "existence join"}
 RESULT = re.compile(r"_function_\d+_\d+")
 STAMP = "_watermark"
+APPENDED = "_appended_at"
 KEEPS_VALUES = re.compile(r"\b(min|max|collect_list|collect_set|bool_and|bool_or|every|some|any)\(")
 
 
@@ -302,7 +303,7 @@ class _Drawing:
 
     def _filters(self, filters: Sequence[Handle]) -> str:
         found = [part for each in filters for part in conjuncts(self._text(each))]
-        found = ["in time" if STAMP in part else part for part in found]
+        found = ["in time" if STAMP in part or APPENDED in part else part for part in found]
         return " and ".join(dict.fromkeys(found))
 
     def _texts(self, expressions: Sequence[Handle]) -> str:

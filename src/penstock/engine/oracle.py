@@ -22,8 +22,8 @@ from pyspark.sql.types import StructType
 
 from penstock.engine.columns import schema_of
 from penstock.engine.compile import door_of, frame_of, refusal
-from penstock.engine.source import Range, columns_of, other_streams, read_topic, watermark_at
-from penstock.engine.timing import Times
+from penstock.engine.source import columns_of, other_streams, read_topic, watermark_at
+from penstock.engine.timing import Times, known_of, marks_of
 from penstock.model import Pipeline, Stream, Table
 from penstock.schema import Schema
 
@@ -52,18 +52,18 @@ class Oracle:
         self._times = Times(self._spark, door_of(self._spark), pipeline.relations)
         self._complete: dict[str, int] = {}
         for relation in pipeline.relations:
-            stamps: Range = {
-                "until_frame": until,
-                "relation": relation.name,
-                "scope": pipeline.name,
-                "streams": other_streams(relation, pipeline),
-            }
-            if isinstance(relation, Stream) and relation.event_time:
-                stamps["event_time"] = relation.event_time
-            if isinstance(relation, Stream) and relation.watermark is not None:
-                stamps["watermark"] = relation.watermark
-            records = read_topic(self._spark, log, relation.topic, **stamps)
-            self._complete[relation.name] = watermark_at(self._spark, log, relation.topic, until, **stamps)
+            name, marks = relation.name, marks_of(pipeline, relation)
+            records = read_topic(
+                self._spark,
+                log,
+                relation.topic,
+                until_frame=until,
+                relation=name,
+                known=known_of(relation),
+                streams=other_streams(relation, pipeline),
+                **marks,
+            )
+            self._complete[relation.name] = watermark_at(self._spark, log, relation.topic, until, **marks)
             self._show(relation, folded(relation, records))
         for view in pipeline.views:
             self._define(view.name.lower())

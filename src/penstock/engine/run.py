@@ -6,6 +6,7 @@ goes on and the older ends with an error, having changed nothing since.
 """
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from itertools import takewhile
@@ -23,14 +24,15 @@ from penstock.engine.checkpoint import check_fits
 from penstock.engine.compile import Compiled, compiled
 from penstock.engine.failing import failed
 from penstock.engine.fingerprint import check_unchanged, fingerprint_of
+from penstock.engine.idleness import Idleness
 from penstock.engine.lineage import Lineage, begun, current, drop_older, make_current, newest
 from penstock.engine.locking import hold
 from penstock.engine.query import Query, Tuning
 from penstock.engine.sinks import Sinks
-from penstock.engine.source import NO_TIME, Range, columns_of, other_streams, stream_topic, watermark_at
+from penstock.engine.source import NO_TIME, columns_of, other_streams, stream_topic, watermark_at
 from penstock.engine.stages import OnStage, Stage, nobody
 from penstock.engine.static import static_streams
-from penstock.engine.timing import others_of
+from penstock.engine.timing import marks_of, others_of
 from penstock.engine.topics import ensure_sources
 from penstock.errors import ConditionFailed, EngineError, PenstockError
 from penstock.log import Epoch, Log
@@ -118,6 +120,7 @@ class Run:
         self._epoch = epoch or raised_epoch(log, ready.pipeline)
         if self._is_over():
             raise self._overtaken()
+        self._idleness = Idleness(log, ready.pipeline, self._epoch)
         self._sinks = Sinks(ready.pipeline, ready.compiled, ready.lineage, limit=ready.query.tuning.collected_bytes)
         self._sinks.ensure_topics(log)
         read = self._read_before()
@@ -156,6 +159,7 @@ class Run:
     def start(self, *, once: bool, on_stage: OnStage = nobody) -> StreamingQuery:
         """Begins the query; with `once` it ends when everything that is in the log now has been read."""
         hold(self._spark, self._ready.lineage)
+        self._tell_idleness()
         batches = Batches(self._log, self._ready.lineage, self._epoch, self._sinks, on_stage)
         options = self._ready.pipeline.options
         writer = (
@@ -172,15 +176,13 @@ class Run:
         options = self._ready.pipeline.options
         found = static_streams(self._spark, self._ready.compiled.graph, self._ready.lineage)
         for relation in self._ready.pipeline.relations:
-            watermark = relation.watermark if isinstance(relation, Stream) else None
             stream = stream_topic(
                 self._spark,
                 self._log.folder,
                 relation.topic,
-                watermark=watermark,
                 max_records_per_batch=options.max_records_per_batch,
-                scope=self._ready.pipeline.name,
                 streams=other_streams(relation, self._ready.pipeline),
+                **marks_of(self._ready.pipeline, relation),
             )
             # A stream only grows: there a record that is marked as a deletion is a record like any other.
             marks = [] if isinstance(relation, Stream) else ["_deleted"]
@@ -196,10 +198,8 @@ class Run:
         found = {}
         for relation in self._ready.pipeline.relations:
             if isinstance(relation, Stream) and relation.event_time:
-                how: Range = {"scope": self._ready.pipeline.name}
-                if relation.watermark is not None:
-                    how["watermark"] = relation.watermark
-                found[relation.name] = watermark_at(self._spark, self._log.folder, relation.topic, frame, **how)
+                marks = marks_of(self._ready.pipeline, relation)
+                found[relation.name] = watermark_at(self._spark, self._log.folder, relation.topic, frame, **marks)
         return {name: time for name, time in found.items() if time > NO_TIME}
 
     def _commit(self, batches: Batches, frame: DataFrame, batch: int, on_stage: OnStage) -> None:
@@ -225,6 +225,7 @@ class Run:
             while query.isActive and not stop():
                 sleep(POLL.total_seconds())
                 self._leave_if_overtaken(query)
+                self._tell_idleness()
             query.stop()
             if (error := query.exception()) is not None:
                 raise error
@@ -232,6 +233,10 @@ class Run:
             raise self._failure or failed(self._ready.pipeline, error) from error
         if self._failure:
             raise self._failure
+
+    def _tell_idleness(self) -> None:
+        with suppress(ConditionFailed):  # a newer run has taken over: the next look at the epoch says so
+            self._idleness.look()
 
     def _leave_if_overtaken(self, query: StreamingQuery) -> None:
         if self._is_over() and self._failure is None:

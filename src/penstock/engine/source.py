@@ -16,6 +16,7 @@ from pyspark.sql import functions as sf
 
 from penstock.engine.timing import others_of
 from penstock.log import Place
+from penstock.log.standing import By
 from penstock.model import History, Pipeline, Stream, Table
 
 FORMAT = "penstock"
@@ -36,9 +37,10 @@ class Range(TypedDict, total=False):
     from_offsets: Mapping[int, int]
     until_offsets: Mapping[int, int]
     watermark: timedelta
+    watermark_by: By
     scope: str
     relation: str
-    event_time: str
+    known: Mapping[str, str]
     streams: Mapping[str, Mapping[str, str]]
 
 
@@ -46,6 +48,7 @@ class Following(TypedDict, total=False):
     """How a topic is followed."""
 
     watermark: timedelta | None
+    watermark_by: By
     max_records_per_batch: int | None
     starting_frame: int | None
     scope: str
@@ -55,14 +58,14 @@ class Following(TypedDict, total=False):
 def read_topic(spark: SparkSession, log_path: str | Path, topic: str, **within: Unpack[Range]) -> DataFrame:
     """The topic's records as they are committed now.
 
-    `watermark` is the delay behind the largest event time that `_watermark` has; `scope` says whose punctuation
-    counts for it, besides that for everybody. `relation` is what the topic is called in queries, `event_time` its
-    column for that; `streams` are others
-    whose watermarks are hidden columns too, with their own options.
+    `watermark` is the delay behind the largest event time that `_watermark` has, of all records or, by `watermark_by`,
+    of the partition or producer that is least far; `scope` says whose punctuation counts, besides that for everybody.
+    `relation` is what the topic is called in queries, and `known` what the planner is told of it besides.
+    `streams` are others whose watermarks are hidden columns too, with their own options.
     """
     options = {
+        **within.get("known", {}),
         "relation": within.get("relation"),
-        "eventTime": within.get("event_time"),
         "fromFrame": within.get("from_frame"),
         "untilFrame": within.get("until_frame"),
         "fromPlace": _place(within.get("from_place")),
@@ -70,6 +73,7 @@ def read_topic(spark: SparkSession, log_path: str | Path, topic: str, **within: 
         "fromOffsets": _offsets(within.get("from_offsets")),
         "untilOffsets": _offsets(within.get("until_offsets")),
         "watermark": _duration(within.get("watermark")),
+        "watermarkBy": within.get("watermark_by"),
         "scope": within.get("scope"),
         "streams": json.dumps(within["streams"]) if within.get("streams") else None,
     }
@@ -84,6 +88,7 @@ def stream_topic(spark: SparkSession, log_path: str | Path, topic: str, **how: U
     """
     options = {
         "watermark": _duration(how.get("watermark")),
+        "watermarkBy": how.get("watermark_by"),
         "maxRecordsPerBatch": how.get("max_records_per_batch"),
         "startingFrame": how.get("starting_frame"),
         "scope": how.get("scope"),
@@ -96,14 +101,26 @@ def other_streams(relation: Stream | Table, pipeline: Pipeline) -> dict[str, dic
     """The streams whose watermarks count for rows of this one where they meet, each with its options."""
     streams = {each.name: each for each in pipeline.relations if isinstance(each, Stream)}
     return {
-        name: _given({"topic": streams[name].topic, "watermark": _duration(streams[name].watermark)})
+        name: _given(
+            {
+                "topic": streams[name].topic,
+                "watermark": _duration(streams[name].watermark),
+                "watermarkBy": streams[name].watermark_by,
+            }
+        )
         for name in others_of(relation, pipeline.relations)
     }
 
 
 def watermark_at(spark: SparkSession, log_path: str | Path, topic: str, frame: int, **how: Unpack[Range]) -> int:
     """How far the watermark of a topic has come before a frame, in microseconds; the least number if it has none."""
-    options = _given({"watermark": _duration(how.get("watermark")), "scope": how.get("scope")})
+    options = _given(
+        {
+            "watermark": _duration(how.get("watermark")),
+            "watermarkBy": how.get("watermark_by"),
+            "scope": how.get("scope"),
+        }
+    )
     made = spark._jvm.java.util.HashMap()  # type: ignore[union-attr]
     for name, value in {**options, "path": str(log_path), "topic": topic}.items():
         made.put(name, value)

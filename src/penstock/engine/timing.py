@@ -8,13 +8,14 @@ window that nothing but the stream feeds is told how far the stream's watermark 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, TypedDict
 
 from pyspark.sql import DataFrame, SparkSession
 
 from penstock.engine.nodes import Handle
 from penstock.errors import EngineError
 from penstock.log import Log
+from penstock.log.standing import By
 from penstock.model import History, Pipeline, Stream, Table, View
 
 END = datetime(9999, 12, 31, tzinfo=UTC)
@@ -36,6 +37,32 @@ class Waiting:
 
 def waiting(view: View) -> Waiting:
     return Waiting(view.options.emit == "final", view.options.allowed_lateness)
+
+
+class Marks(TypedDict, total=False):
+    """How the watermark of a relation goes on."""
+
+    watermark: timedelta
+    watermark_by: By
+    scope: str
+
+
+def marks_of(pipeline: Pipeline, relation: Stream | Table) -> Marks:
+    marks: Marks = {"scope": pipeline.name}
+    if isinstance(relation, Stream):
+        marks["watermark_by"] = relation.watermark_by
+        if relation.watermark is not None:
+            marks["watermark"] = relation.watermark
+    return marks
+
+
+def known_of(relation: Stream | Table) -> dict[str, str]:
+    """What the planner is told of a stream: its event time, and up to how many microseconds after the append time that
+    is plausible.
+    """
+    if not isinstance(relation, Stream) or relation.event_time is None:
+        return {}
+    return {"eventTime": relation.event_time, "plausible": str(relation.plausible // timedelta(microseconds=1))}
 
 
 def end_time(log: Log, pipeline: Pipeline) -> None:

@@ -2,7 +2,9 @@
 
 from penstock.errors import EngineError
 from penstock.log import Log
+from penstock.log.topic import EventTime
 from penstock.model import History, Pipeline, Stream, Table
+from penstock.model.duration import duration_text
 
 
 def ensure_sources(log: Log, pipeline: Pipeline) -> None:
@@ -16,10 +18,18 @@ def ensure_sources(log: Log, pipeline: Pipeline) -> None:
                 relation.schema,
                 partitions=relation.partitions,
                 key=relation.key if isinstance(relation, Table) else (),
-                event_time=relation.event_time,
+                event_time=_time(relation),
             )
         else:
             _check(log, relation)
+
+
+def _time(relation: Stream | Table) -> EventTime | None:
+    if relation.event_time is None:
+        return None
+    if isinstance(relation, Table):
+        return EventTime(relation.event_time)
+    return EventTime(relation.event_time, relation.plausible, relation.corrected)
 
 
 def _check(log: Log, relation: Stream | Table) -> None:
@@ -35,6 +45,14 @@ def _check(log: Log, relation: Stream | Table) -> None:
     if relation.event_time is not None and relation.event_time != topic.event_time:
         raise _misfit(
             relation, f"The topic's event time is {topic.event_time or 'none'}; declared is {relation.event_time}."
+        )
+    if isinstance(relation, Stream) and relation.corrected not in (None, topic.corrected):
+        raise _misfit(relation, "The topic's event time is not corrected, or otherwise than is declared.")
+    if isinstance(relation, Stream) and relation.event_time and relation.plausible != topic.plausible:
+        raise _misfit(
+            relation,
+            f"The topic takes event times as plausible up to {duration_text(topic.plausible)} after the append time; "
+            f"declared is {duration_text(relation.plausible)}.",
         )
 
 

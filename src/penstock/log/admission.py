@@ -4,27 +4,30 @@ Whether its conditions hold and its topics are still as they were, and which off
 """
 
 from collections.abc import Iterator, Sequence
+from datetime import timedelta
 
 from penstock.errors import ConditionFailed, LogError
 from penstock.log.catalog import Catalog
-from penstock.log.draft import Part
+from penstock.log.draft import Part, plausible_times
 from penstock.log.frame import Block
 from penstock.log.records import Condition, EndOffset, Epoch
 from penstock.log.topic import check_partition
 
 
-def blocks_of(parts: Sequence[Part], catalog: Catalog) -> Iterator[Block]:
+def blocks_of(parts: Sequence[Part], catalog: Catalog, at: int) -> Iterator[Block]:
+    """The blocks of a frame that is appended at `at`."""
     index = start = 0
     ends: dict[tuple[str, int], int] = {}
     tops: dict[tuple[str, int], int] = {}
     for part in parts:
         check_part(part, catalog)
-        at = catalog.partitions[part.topic]
+        standing = catalog.standings[part.topic]
         key = (part.topic, part.partition)
-        base = ends.get(key, at.ends[part.partition])
-        top = tops.get(key, at.tops[part.partition])
-        if part.times:
-            top = tops[key] = max(part.times[1], top if top is not None else part.times[1])
+        base = ends.get(key, standing.ends[part.partition])
+        top = tops.get(key, standing.top(part.partition))
+        times = plausible_times(part, at + catalog.topic(part.topic).plausible // timedelta(microseconds=1))
+        if times:
+            top = tops[key] = max(times[1], top if top is not None else times[1])
         yield Block(
             topic=part.topic,
             partition=part.partition,
@@ -37,8 +40,9 @@ def blocks_of(parts: Sequence[Part], catalog: Catalog) -> Iterator[Block]:
             start=start,
             file=part.file,
             extras=part.extras,
-            times=part.times,
+            times=times,
             top=top,
+            uncorrected=part.uncorrected,
         )
         ends[key] = base + part.count
         index += part.count

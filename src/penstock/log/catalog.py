@@ -8,16 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from penstock.log.frame import Header
+from penstock.log.standing import Standing, begun, standing_json, standing_of
 from penstock.log.topic import Topic, grown, schema_of, topic_json, topic_of, unknown_topic
-
-
-@dataclass
-class Partitions:
-    """Where each partition of a topic ends, and how far its event time has come."""
-
-    ends: list[int]
-    tops: list[int | None]
-    until: dict[str, int] = field(default_factory=dict)
 
 
 @dataclass
@@ -25,7 +17,7 @@ class Catalog:
     next_frame: int = 0
     appended_at: int = 0
     topics: dict[str, Topic] = field(default_factory=dict)
-    partitions: dict[str, Partitions] = field(default_factory=dict)
+    standings: dict[str, Standing] = field(default_factory=dict)
     producers: dict[str, tuple[int, int]] = field(default_factory=dict)
     epochs: dict[str, int] = field(default_factory=dict)
     orphans: dict[tuple[str, int], int] = field(default_factory=dict)
@@ -37,34 +29,31 @@ class Catalog:
         return self.topics[name]
 
     def ends(self, name: str) -> list[int]:
-        return list(self.partitions[name].ends) if name in self.partitions else []
+        return list(self.standings[name].ends) if name in self.standings else []
 
     def apply(self, header: Header) -> None:
         """Takes in the next frame."""
         for control in header.control:
-            self._apply_control(control)
+            self._apply_control(control, header.at)
         for block in header.blocks:
-            if block.topic in self.partitions:
-                at = self.partitions[block.topic]
-                at.ends[block.partition] = block.end
-                at.tops[block.partition] = block.top if block.top is not None else at.tops[block.partition]
+            if block.topic in self.standings:
+                self.standings[block.topic].add(block, header.producer, header.at)
             else:
                 self.orphans[block.topic, block.partition] = block.end
-        for each in header.punctuation:
-            if each.topic in self.partitions:
-                until = self.partitions[each.topic].until
-                until[each.scope] = max(each.until, until.get(each.scope, each.until))
+        for said in header.punctuation:
+            if said.topic in self.standings:
+                self.standings[said.topic].mark(said, header.at)
         if header.producer is not None and header.sequence is not None:
             self.producers[header.producer] = (header.sequence, header.frame)
         self.appended_at = header.at
         self.next_frame = header.frame + 1
 
-    def _apply_control(self, control: Any) -> None:
+    def _apply_control(self, control: Any, at: int) -> None:
         if create := control.get("create"):
             topic = topic_of(create["topic"], create)
             self.topics[topic.name] = topic
             ends = [self.orphans.pop((topic.name, each), 0) for each in range(topic.partitions)]
-            self.partitions[topic.name] = Partitions(ends, [None] * topic.partitions)
+            self.standings[topic.name] = begun(ends, at)
         if (columns := control.get("columns")) and columns["topic"] in self.topics:
             topic = self.topics[columns["topic"]]
             self.topics[topic.name] = grown(topic, schema_of(columns["schema"]))
@@ -74,14 +63,12 @@ class Catalog:
 
 def snapshot(catalog: Catalog) -> dict[str, Any]:
     """The catalog as JSON, for the prelude of a stretch."""
-    topics = {}
-    for name, topic in catalog.topics.items():
-        at = catalog.partitions[name]
-        topics[name] = topic_json(topic) | {"ends": at.ends, "tops": at.tops, "until": at.until}
     return {
         "first": catalog.next_frame,
         "appended_at": catalog.appended_at,
-        "topics": topics,
+        "topics": {
+            name: topic_json(topic) | standing_json(catalog.standings[name]) for name, topic in catalog.topics.items()
+        },
         "producers": {name: list(last) for name, last in catalog.producers.items()},
         "epochs": catalog.epochs,
     }
@@ -92,7 +79,7 @@ def restored(found: dict[str, Any]) -> Catalog:
     catalog = Catalog(next_frame=found["first"], appended_at=found["appended_at"])
     for name, each in found["topics"].items():
         catalog.topics[name] = topic_of(name, each)
-        catalog.partitions[name] = Partitions(list(each["ends"]), list(each["tops"]), dict(each["until"]))
+        catalog.standings[name] = standing_of(each)
     catalog.producers = {name: (last[0], last[1]) for name, last in found["producers"].items()}
     catalog.epochs = dict(found["epochs"])
     return catalog

@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from penstock.errors import SchemaError, did_you_mean
 from penstock.log.casting import Misfit, cast
 from penstock.log.checks import REFUSED, check
+from penstock.log.correction import with_times
 from penstock.log.fitting import first_misfit
 from penstock.log.records import Record
 from penstock.log.topic import RAW, Topic
@@ -54,6 +55,8 @@ def columns_of(topic: Topic, rows: Rows, *, far_times: bool = False) -> Columns:
         batch = _marked(batch) if topic.raw else batch
     else:
         batch = _from_records(topic, [_record(topic, row, at) for at, row in enumerate(rows)])
+    if topic.corrected is not None and topic.event_time is not None:
+        batch = with_times(topic.corrected, topic.event_time, batch)
     check(topic, batch, far_times=far_times)
     return Columns(topic, batch)
 

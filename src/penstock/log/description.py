@@ -7,8 +7,9 @@ from typing import Any
 
 from penstock.errors import LogError
 from penstock.log.catalog import Catalog
-from penstock.log.records import instant
-from penstock.log.topic import Topic, same_declaration, topic_json
+from penstock.log.pace import Pace, time_json
+from penstock.log.records import instant, instant_or_none
+from penstock.log.topic import PLAUSIBLE, Topic, same_declaration, topic_json
 
 
 @dataclass(frozen=True)
@@ -16,6 +17,21 @@ class PartitionState:
     partition: int
     end: int
     largest_time: datetime | None
+    heard_at: datetime
+    """When it got its last record; before the first one, when the topic was made."""
+    idle: frozenset[str] = frozenset()
+    """The scopes for which it is idle; "" is everybody."""
+
+
+@dataclass(frozen=True)
+class ProducerState:
+    """A producer that has joined: what it announced, and when it was last heard of."""
+
+    name: str
+    announced: datetime | None
+    largest_time: datetime | None
+    heard_at: datetime
+    idle: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -24,20 +40,38 @@ class Description:
 
     topic: Topic
     partitions: tuple[PartitionState, ...]
+    producers: tuple[ProducerState, ...] = ()
+    uncorrected: int = 0
+    """How many records have an event time that could not be corrected."""
 
     @property
     def records(self) -> int:
         return sum(each.end for each in self.partitions)
 
 
-def _instant(at: int | None) -> datetime | None:
-    return None if at is None else instant(at)
-
-
 def described(catalog: Catalog, name: str) -> Description:
-    topic, at = catalog.topic(name), catalog.partitions[name]
-    states = [PartitionState(p, at.ends[p], _instant(at.tops[p])) for p in range(topic.partitions)]
-    return Description(topic, tuple(states))
+    topic, at = catalog.topic(name), catalog.standings[name]
+    partitions = [
+        PartitionState(
+            p, at.ends[p], instant_or_none(at.top(p)), instant(at.heard[p]), _idle_for(at.partitions, str(p))
+        )
+        for p in range(topic.partitions)
+    ]
+    producers = [
+        ProducerState(
+            producer,
+            instant_or_none(time_json(reached.announced)),
+            instant_or_none(time_json(reached.top)),
+            instant(at.producers_heard[producer]),
+            _idle_for(at.producers, producer),
+        )
+        for producer, reached in at.producers.members.items()
+    ]
+    return Description(topic, tuple(partitions), tuple(producers), at.uncorrected)
+
+
+def _idle_for(pace: Pace, member: str) -> frozenset[str]:
+    return frozenset(scope for scope, idle in pace.idle.items() if member in idle)
 
 
 def creation(catalog: Catalog, topic: Topic) -> Sequence[Mapping[str, Any]]:
@@ -57,4 +91,6 @@ def declaration(topic: Topic) -> str:
     """The topic in one line."""
     text = f"({topic.schema}) with {topic.partitions} partition{'s' if topic.partitions > 1 else ''}"
     text += f", key ({', '.join(topic.key)})" if topic.key else ""
-    return text + (f", event time {topic.event_time}" if topic.event_time else "")
+    text += f", event time {topic.event_time}" if topic.event_time else ""
+    text += f", corrected from {', '.join(topic.corrected.columns)}" if topic.corrected else ""
+    return text + (f", plausible up to {topic.plausible} ahead" if topic.plausible != PLAUSIBLE else "")

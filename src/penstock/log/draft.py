@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 from penstock.errors import LogError
 from penstock.log.catalog import Catalog
 from penstock.log.columns import Columns
+from penstock.log.correction import uncorrected
 from penstock.log.frame import INDEX_BITS, Punctuation, padding
 from penstock.log.partition import split
 from penstock.log.records import Condition
@@ -43,6 +44,8 @@ class Part:
     file: str | None = None
     extras: tuple[str, ...] = ()
     times: tuple[int, int] | None = None
+    uncorrected: int = 0
+    event_times: tuple[pa.Array, ...] = field(default=(), compare=False, repr=False)
 
 
 @dataclass(frozen=True)
@@ -128,6 +131,8 @@ def _part(topic: Topic, partition: int, batch: pa.RecordBatch, extras: tuple[str
         data=data,
         extras=extras,
         times=time_range(topic, batch),
+        uncorrected=0 if topic.corrected is None else uncorrected(topic.corrected, batch),
+        event_times=() if topic.event_time is None else (batch.column(topic.event_time),),
     )
 
 
@@ -135,6 +140,18 @@ def time_range(topic: Topic, batch: pa.RecordBatch) -> tuple[int, int] | None:
     """The least and the largest event time, where there is one."""
     if topic.event_time is None:
         return None
-    found = pc.min_max(batch.column(topic.event_time).cast(pa.int64()))
+    return _range(batch.column(topic.event_time).cast(pa.int64()))
+
+
+def plausible_times(part: Part, most: int) -> tuple[int, int] | None:
+    """The range of a part's event times up to `most`."""
+    if part.times is None or part.times[1] <= most:
+        return part.times
+    found = pa.chunked_array([each.cast(pa.int64()) for each in part.event_times])
+    return _range(found.filter(pc.less_equal(found, most)))
+
+
+def _range(times: pa.Array | pa.ChunkedArray) -> tuple[int, int] | None:
+    found = pc.min_max(times)
     least, largest = found["min"].as_py(), found["max"].as_py()
     return None if least is None else (least, largest)

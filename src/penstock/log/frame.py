@@ -9,7 +9,7 @@ import json
 import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 from zlib import crc32
 
 FRONT = struct.Struct("<4sIQII")
@@ -19,6 +19,7 @@ BACK_MAGIC = b"FNEP"
 ENDS = FRONT.size + BACK.size
 INDEX_BITS = 24
 """A place is `frame << INDEX_BITS | index`."""
+Says = Literal["", "joins", "leaves", "idle"]
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,7 @@ class Block:
     extras: tuple[str, ...] = ()
     times: tuple[int, int] | None = None
     top: int | None = None
+    uncorrected: int = 0
 
     @property
     def end(self) -> int:
@@ -46,11 +48,18 @@ class Block:
 
 @dataclass(frozen=True)
 class Punctuation:
-    """Nothing before `until` any more on `topic`; for everybody, or for the readers of one scope."""
+    """Nothing before `until` any more on `topic`; for everybody, or for the readers of one scope.
+
+    With a `producer`, nothing of that producer; or what it says is that it joins (with `until` from there on) or
+    leaves. Says "idle": the partition, or the producer, does not count until it brings something again.
+    """
 
     topic: str
-    until: int
+    until: int | None = None
     scope: str = ""
+    says: Says = ""
+    partition: int | None = None
+    producer: str | None = None
 
 
 @dataclass(frozen=True)
@@ -139,7 +148,7 @@ def header_json(header: Header) -> dict[str, Any]:
     if header.blocks:
         found["blocks"] = [_block_json(block) for block in header.blocks]
     if header.punctuation:
-        found["punctuation"] = [{"topic": p.topic, "until": p.until, "scope": p.scope} for p in header.punctuation]
+        found["punctuation"] = [_punctuation_json(each) for each in header.punctuation]
     if header.control:
         found["control"] = [dict(each) for each in header.control]
     return found
@@ -160,6 +169,14 @@ def parse_header(text: bytes) -> Header:
     )
 
 
+def _punctuation_json(said: Punctuation) -> dict[str, Any]:
+    found: dict[str, Any] = {"topic": said.topic, "scope": said.scope}
+    found |= {} if said.until is None else {"until": said.until}
+    found |= {"says": said.says} if said.says else {}
+    found |= {} if said.partition is None else {"partition": said.partition}
+    return found | ({} if said.producer is None else {"producer": said.producer})
+
+
 def _block_json(block: Block) -> dict[str, Any]:
     found: dict[str, Any] = {
         "topic": block.topic,
@@ -178,6 +195,8 @@ def _block_json(block: Block) -> dict[str, Any]:
         found["times"] = list(block.times)
     if block.top is not None:
         found["top"] = block.top
+    if block.uncorrected:
+        found["uncorrected"] = block.uncorrected
     return found
 
 
@@ -197,4 +216,5 @@ def _block(found: dict[str, Any]) -> Block:
         extras=tuple(found.get("extras", ())),
         times=(times[0], times[1]) if times else None,
         top=found.get("top"),
+        uncorrected=found.get("uncorrected", 0),
     )

@@ -10,7 +10,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from itertools import count
 from pathlib import Path
 from types import TracebackType
@@ -30,12 +30,14 @@ from penstock.log.frame import Header, Punctuation
 from penstock.log.inspection import Finding, findings
 from penstock.log.journal import Journal
 from penstock.log.mark import Mark, read_mark
+from penstock.log.producer import Producer
 from penstock.log.reader import Range, Start, batches, full_schema, offsets_at
-from penstock.log.records import Appended, Condition, Entry, micros
+from penstock.log.records import Appended, Condition, Entry, instant_or_none, micros
 from penstock.log.recovery import SetAside, reports
 from penstock.log.sealing import Sealing
 from penstock.log.staging import staged_part
-from penstock.log.topic import RAW, Topic, check_partition, grown, schema_json
+from penstock.log.standing import By
+from penstock.log.topic import RAW, EventTime, Topic, check_partition, grown, schema_json
 from penstock.log.writer import Limits, Writer
 from penstock.schema import Schema, parse_schema
 
@@ -95,7 +97,7 @@ class Log:
         *,
         partitions: int = 1,
         key: str | Sequence[str] = (),
-        event_time: str | None = None,
+        event_time: str | EventTime | None = None,
     ) -> Topic:
         """Declares a topic; without a schema a raw one, of bytes. Declaring it again, equally, changes nothing."""
         raw = schema is None
@@ -105,7 +107,10 @@ class Log:
             )
         declared = RAW if schema is None else parse_schema(schema) if isinstance(schema, str) else schema
         columns = ("key",) if raw else (key,) if isinstance(key, str) else tuple(key)
-        topic = Topic(name, (declared,), partitions, columns, "time" if raw else event_time, raw)
+        told = EventTime("time") if raw else EventTime(event_time) if isinstance(event_time, str) else event_time
+        topic = Topic(name, (declared,), partitions, columns, raw=raw)
+        if told is not None:
+            topic = replace(topic, event_time=told.column, plausible=told.plausible, corrected=told.corrected)
         self._writer.commit(Draft(control=lambda catalog: creation(catalog, topic)))
         return self.topic(name)
 
@@ -211,12 +216,45 @@ class Log:
                 self._disk.remove(self.folder / "staged" / str(part.file))
             raise
 
-    def punctuate(self, topic: str, until: datetime, *, scope: str = "") -> Appended:
+    def punctuate(self, topic: str, until: datetime, *, scope: str = "", expect: Sequence[Condition] = ()) -> Appended:
         """Says in the log that the topic will bring nothing before `until` any more; for everybody, or for the
         readers of one scope.
         """
         self.topic(topic)
-        return self._commit(Draft(punctuation=(Punctuation(topic, micros(until), scope),)))
+        return self._commit(Draft(punctuation=(Punctuation(topic, micros(until), scope),), expect=tuple(expect)))
+
+    def rest(
+        self,
+        topic: str,
+        *,
+        partitions: Sequence[int] = (),
+        producers: Sequence[str] = (),
+        scope: str = "",
+        expect: Sequence[Condition] = (),
+    ) -> Appended:
+        """Says in the log that partitions or producers are idle: watermarks do not wait for them, until they bring
+        something again.
+        """
+        for partition in partitions:
+            check_partition(self.topic(topic), partition)
+        said = [Punctuation(topic, scope=scope, says="idle", partition=each) for each in partitions]
+        said += [Punctuation(topic, scope=scope, says="idle", producer=each) for each in producers]
+        return self._commit(Draft(punctuation=tuple(said), expect=tuple(expect)))
+
+    def producer(self, name: str) -> Producer:
+        """The producer of that name: it joins topics, announces how far it has come, and leaves."""
+        return Producer(name, self._commit)
+
+    def watermark(
+        self, topic: str, *, delay: timedelta | None = None, by: By = "stream", scope: str = ""
+    ) -> datetime | None:
+        """The time before which readers of a scope, who stay `delay` behind event times, expect nothing any more."""
+        behind = None if delay is None else delay // timedelta(microseconds=1)
+
+        def found(catalog: Catalog) -> int | None:
+            return catalog.standings[catalog.topic(topic).name].watermark(by, behind, scope)
+
+        return instant_or_none(self._writer.ask(found))
 
     def raise_epoch(self, name: str) -> int:
         """A new, larger value of a named epoch: appends that expect an older one are refused from now on."""

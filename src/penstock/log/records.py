@@ -111,6 +111,10 @@ def instant(micros: int) -> datetime:
     return EPOCH + timedelta(microseconds=micros)
 
 
+def instant_or_none(micros: int | None) -> datetime | None:
+    return None if micros is None else instant(micros)
+
+
 def micros(time: datetime) -> int:
     """Microseconds since 1970; a time without a zone is taken as UTC."""
     aware = time if time.tzinfo else time.replace(tzinfo=UTC)

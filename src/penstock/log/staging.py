@@ -10,6 +10,7 @@ nothing may be written to it.
 
 import os
 import uuid
+from dataclasses import dataclass
 from pathlib import Path
 from struct import unpack_from
 
@@ -19,6 +20,7 @@ from penstock.errors import LogError, SchemaError
 from penstock.log.blocks import file_crc
 from penstock.log.checks import check
 from penstock.log.columns import EXTRAS, block_schema
+from penstock.log.correction import uncorrected, with_times
 from penstock.log.disk import Disk
 from penstock.log.draft import Part, time_range
 from penstock.log.topic import Topic, check_partition
@@ -32,7 +34,7 @@ def staged_part(folder: Path, topic: Topic, partition: int, path: Path, disk: Di
         )
     check_partition(topic, partition)
     try:
-        count, times, extras = _looked_through(topic, path, far_times=far_times)
+        found = _looked_through(topic, path, far_times=far_times)
         _sync(path, disk)
         taken = _taken(path, disk)
     except FileNotFoundError:
@@ -45,12 +47,14 @@ def staged_part(folder: Path, topic: Topic, partition: int, path: Path, disk: Di
         topic=topic.name,
         partition=partition,
         schema=len(topic.schemas) - 1,
-        count=count,
+        count=found.count,
         bytes=taken.stat().st_size,
         crc=file_crc(str(taken)),
         file=taken.name,
-        extras=extras,
-        times=times,
+        extras=found.extras,
+        times=found.times,
+        uncorrected=found.uncorrected,
+        event_times=found.event_times,
     )
 
 
@@ -68,11 +72,18 @@ def remove_staged(taken: Path, disk: Disk) -> None:
     disk.remove(taken)
 
 
-def _looked_through(
-    topic: Topic, path: Path, *, far_times: bool
-) -> tuple[int, tuple[int, int] | None, tuple[str, ...]]:
-    """The records in the file, the range of their event times, and the reserved columns."""
-    count, times = 0, None
+@dataclass(frozen=True)
+class _Content:
+    """The records in a file, the reserved columns, and what is told of their event times."""
+
+    count: int
+    extras: tuple[str, ...]
+    times: tuple[int, int] | None
+    uncorrected: int
+    event_times: tuple[pa.Array, ...]
+
+
+def _looked_through(topic: Topic, path: Path, *, far_times: bool) -> _Content:
     with pa.memory_map(str(path)) as source:
         reader = _opened(path, source)
         extras = tuple(name for name in EXTRAS if name in reader.schema.names)
@@ -83,20 +94,19 @@ def _looked_through(
                 detail=f"It has {_fields(reader.schema)}; wanted are {_fields(wanted)}.",
             )
         _check_plain(path, reader.num_record_batches)
-        for at in range(reader.num_record_batches):
-            batch = reader.get_batch(at)
+        batches = [reader.get_batch(at) for at in range(reader.num_record_batches)]
+        for batch in batches:
             _check_marks(topic, path, batch)
+            _check_corrected(topic, path, batch)
             check(topic, batch, far_times=far_times)
-            found = time_range(topic, batch)
-            times = (
-                found
-                if times is None
-                else times
-                if found is None
-                else (min(times[0], found[0]), max(times[1], found[1]))
-            )
-            count += len(batch)
-    return count, times, extras
+        ranges = [found for batch in batches if (found := time_range(topic, batch)) is not None]
+        return _Content(
+            count=sum(map(len, batches)),
+            extras=extras,
+            times=(min(low for low, _ in ranges), max(high for _, high in ranges)) if ranges else None,
+            uncorrected=sum(uncorrected(topic.corrected, batch) for batch in batches) if topic.corrected else 0,
+            event_times=tuple(batch.column(topic.event_time) for batch in batches) if topic.event_time else (),
+        )
 
 
 def _check_plain(path: Path, batches: int) -> None:
@@ -131,6 +141,20 @@ def _check_marks(topic: Topic, path: Path, batch: pa.RecordBatch) -> None:
     if "_deleted" in batch.schema.names and batch.column("_deleted").null_count:
         raise SchemaError(
             f'"_deleted" is NULL in the file "{path.name}" for topic "{topic.name}"', hint="Write true or false."
+        )
+
+
+def _check_corrected(topic: Topic, path: Path, batch: pa.RecordBatch) -> None:
+    name = topic.event_time
+    if (
+        topic.corrected is not None
+        and name
+        and with_times(topic.corrected, name, batch).column(name) != batch.column(name)
+    ):
+        raise SchemaError(
+            f'the file "{path.name}" holds other event times than topic "{topic.name}" would make',
+            detail=f"Column {name} is made from {', '.join(topic.corrected.columns)}.",
+            hint="Append the records instead: the log makes the column.",
         )
 
 

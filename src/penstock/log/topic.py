@@ -6,23 +6,42 @@ Its schema may grow by nullable columns at the end, nothing else about it change
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from typing import Any
 
 from penstock.errors import LogError, SchemaError, did_you_mean
+from penstock.log.correction import Correction, correction_json, correction_of
 from penstock.schema import Column, Schema, has_map, parse_schema, parse_type, type_text
 
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,199}")
+PLAUSIBLE = timedelta(days=1)
+LONGEST = timedelta(days=3_650_000)
 RAW = parse_schema("key BINARY, value BINARY, time TIMESTAMP")
 
 
 @dataclass(frozen=True)
+class EventTime:
+    """The column that says when it happened. More than `plausible` after the append time it says nothing of how far
+    event time has come; a `corrected` one is made from other columns when a record is appended.
+    """
+
+    column: str
+    plausible: timedelta = PLAUSIBLE
+    corrected: Correction | None = None
+
+
+@dataclass(frozen=True)
 class Topic:
+    """What was declared; `plausible` and `corrected` are about the event time, see `EventTime`."""
+
     name: str
     schemas: tuple[Schema, ...]
     partitions: int = 1
     key: tuple[str, ...] = ()
     event_time: str | None = None
     raw: bool = False
+    plausible: timedelta = PLAUSIBLE
+    corrected: Correction | None = None
 
     def __post_init__(self) -> None:
         if not NAME.fullmatch(self.name):
@@ -36,6 +55,13 @@ class Topic:
             _check_key(self, self.schema.column(name))
         if self.event_time is not None:
             _check_event_time(self, self.schema.column(self.event_time))
+        if self.corrected is not None:
+            _check_corrected(self, self.corrected)
+        if not timedelta(0) <= self.plausible <= LONGEST:
+            raise LogError(
+                f'topic "{self.name}" cannot take event times as plausible for {self.plausible}',
+                hint=f"Choose 0 to {LONGEST.days:,} days.",
+            )
 
     @property
     def schema(self) -> Schema:
@@ -61,6 +87,18 @@ def _check_event_time(topic: Topic, column: Column) -> None:
         )
 
 
+def _check_corrected(topic: Topic, correction: Correction) -> None:
+    if topic.event_time is None:
+        raise SchemaError(f'topic "{topic.name}" corrects its event time and has none', hint="Give event_time.")
+    times = [topic.schema.column(name).type for name in (topic.event_time, *correction.columns)]
+    if len(set(times)) > 1 or topic.event_time in correction.columns or topic.event_time in topic.key:
+        raise SchemaError(
+            f'the event time of "{topic.name}" cannot be corrected so',
+            detail=f"It is {topic.event_time}, made from {', '.join(correction.columns)}.",
+            hint="All are columns of one type, and the event time is none of the others, nor in the key.",
+        )
+
+
 def grown(topic: Topic, schema: Schema) -> Topic:
     """The topic with `schema` as its newest version; itself if nothing is new; refused unless only nullable columns
     are added.
@@ -78,7 +116,7 @@ def grown(topic: Topic, schema: Schema) -> Topic:
     for column in new[len(old) :]:
         if not column.nullable:
             raise _refusal(topic, schema, f'the new column "{column.name}" is NOT NULL')
-    return Topic(topic.name, (*topic.schemas, schema), topic.partitions, topic.key, topic.event_time, topic.raw)
+    return replace(topic, schemas=(*topic.schemas, schema))
 
 
 def _refusal(topic: Topic, schema: Schema, why: str) -> SchemaError:
@@ -123,10 +161,21 @@ def topic_json(topic: Topic) -> dict[str, Any]:
         "key": list(topic.key),
         "event_time": topic.event_time,
         "raw": topic.raw,
+        "plausible": topic.plausible // timedelta(microseconds=1),
+        "corrected": None if topic.corrected is None else correction_json(topic.corrected),
         "schemas": [schema_json(schema) for schema in topic.schemas],
     }
 
 
 def topic_of(name: str, found: dict[str, Any]) -> Topic:
     schemas = tuple(schema_of(each) for each in found["schemas"])
-    return Topic(name, schemas, found["partitions"], tuple(found["key"]), found["event_time"], found["raw"])
+    return Topic(
+        name,
+        schemas,
+        found["partitions"],
+        tuple(found["key"]),
+        found["event_time"],
+        found["raw"],
+        timedelta(microseconds=found["plausible"]),
+        None if found["corrected"] is None else correction_of(found["corrected"]),
+    )

@@ -264,11 +264,12 @@ class Writer:
         return _Frame(header, encode(header, [part.data for part in draft.parts]), appended(header))
 
     def _header(self, draft: Draft, catalog: Catalog, group: int, control: Sequence[object]) -> Header:
+        at = max(catalog.appended_at, self._clock())
         return Header(
             frame=catalog.next_frame,
             group=group,
-            at=max(catalog.appended_at, self._clock()),
-            blocks=tuple(blocks_of(draft.parts, catalog)),
+            at=at,
+            blocks=tuple(blocks_of(draft.parts, catalog, at)),
             producer=draft.producer,
             sequence=draft.sequence,
             note=draft.note,

@@ -5,23 +5,26 @@ pipeline.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from penstock.errors import Spot
+from penstock.errors import ModelError, Spot
+from penstock.model.correction import correction_read
 from penstock.model.options import Given, option_named, options_read, placed
 from penstock.model.pipeline import Pipeline, PipelineOptions
 from penstock.model.relation import Stream, Table, keyed, spelled, with_history
 from penstock.model.view import Function, Sql, View, ViewOptions
-from penstock.schema import Schema
+from penstock.schema import Column, Scalar, Schema
 
 Declared = Stream | Table | View | Given
 
 
 def stream_of(name: str, schema: Schema, given: Sequence[Given], *, spot: Spot | None) -> Stream:
-    values = _spelled(schema, options_read("stream", given))
+    values = options_read("stream", given)
     with placed(spot, _value_spots(given)):
-        return Stream(name, schema, spot=spot, **values)
+        made, values = _corrected(schema, values)
+        return Stream(name, made, spot=spot, **_spelled(made, values))
 
 
 def table_of(
@@ -63,6 +66,25 @@ def _options_of(given: Sequence[Given]) -> PipelineOptions:
 
 def _value_spots(given: Sequence[Given]) -> Mapping[str, Spot | None]:
     return {option_named(each.word): each.value_spot for each in given}
+
+
+def _corrected(schema: Schema, values: dict[str, Any]) -> tuple[Schema, dict[str, Any]]:
+    """Where the event time is corrected, the schema with a column more."""
+    found = correction_read(values["event_time"]) if "event_time" in values else None
+    if found is None:
+        return schema, values
+    correction, name = found
+    columns = [spelled(schema, column) for column in correction.columns]
+    if spelled(schema, name) in schema.names:
+        raise ModelError(
+            f'column "{name}" is there already',
+            hint="Give the corrected time a name of its own: corrected(...) AS at",
+            about="event_time",
+        )
+    known = next((column for column in schema.columns if column.name == columns[0]), None)
+    more = Column(name, known.type if known else Scalar("TIMESTAMP"), nullable=True)
+    made = replace(correction, occurred=columns[0], sent=columns[1], received=columns[2])
+    return Schema((*schema.columns, more)), {**values, "event_time": name, "corrected": made}
 
 
 def _spelled(schema: Schema, values: dict[str, Any]) -> dict[str, Any]:

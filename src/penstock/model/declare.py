@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, TypedDict, TypeVar, Unpack, overload
 
 from penstock.errors import ModelError, SchemaError, Spot
+from penstock.log.standing import By
 from penstock.model.build import Declared, stream_of, table_of, view_of
 from penstock.model.options import Given, options_read, placed
 from penstock.model.relation import Stream, Table
@@ -29,6 +30,9 @@ class StreamWords(TypedDict, total=False):
 
     event_time: str | None
     watermark: str | timedelta | None
+    watermark_by: By
+    idle: str | timedelta | None
+    plausible: str | timedelta
     partitions: int
     topic: str | None
 

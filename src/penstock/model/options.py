@@ -145,7 +145,15 @@ def _setting(word: str, value: object) -> str:
 
 
 READERS: Mapping[Kind, Mapping[str, Callable[[str, object], object]]] = {
-    "stream": {"event_time": _text, "watermark": _duration, "partitions": _count, "topic": _text},
+    "stream": {
+        "event_time": _text,
+        "watermark": _duration,
+        "watermark_by": _text,
+        "idle": _duration,
+        "plausible": _duration,
+        "partitions": _count,
+        "topic": _text,
+    },
     "table": {"event_time": _text, "history": _text, "watermark": _duration, "partitions": _count, "topic": _text},
     "view": {"store": _text, "key": _names, "emit": _text, "late": _text, "allowed_lateness": _duration},
     "pipeline": {

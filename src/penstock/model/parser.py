@@ -148,7 +148,9 @@ def _valued(cursor: Cursor, word: str, spot: Spot) -> Given:
 
 
 def _value(cursor: Cursor) -> object:
-    """A string, a number, or true or false."""
+    """A string, a number, or true or false; or corrected(...), as text."""
+    if cursor.at("CORRECTED", "("):
+        return _corrected(cursor)
     for word, value in (("TRUE", True), ("FALSE", False)):
         if cursor.accept(word):
             return value
@@ -162,6 +164,16 @@ def _value(cursor: Cursor) -> object:
             return string_value(token)
         case _:
             raise _no_value(cursor)
+
+
+def _corrected(cursor: Cursor) -> str:
+    """All up to the closing parenthesis, and the name that follows."""
+    begin = cursor.next("a value").start
+    while not cursor.accept(")"):
+        cursor.next('")"')
+    if cursor.accept("AS"):
+        cursor.identifier("the name of a column")
+    return cursor.source.text[begin : cursor.tokens[cursor.number - 1].end]
 
 
 def _no_statement(cursor: Cursor) -> ModelError:

@@ -10,8 +10,13 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
+from typing import get_args
 
 from penstock.errors import ModelError, Spot, did_you_mean
+from penstock.log.correction import Correction
+from penstock.log.standing import By
+from penstock.log.topic import LONGEST, PLAUSIBLE
+from penstock.model.duration import duration_text
 from penstock.schema import Column, Scalar, Schema, has_map, type_text
 
 # Names become Spark's tables, topics, tables of stores and parts of addresses; the dot is left for topics of our own.
@@ -24,7 +29,13 @@ DELETED = "deleted"
 
 @dataclass(frozen=True)
 class Stream:
-    """Records that are rows, for ever. Without a topic of another name, `topic` is the stream's own name."""
+    """Records that are rows, for ever. Without a topic of another name, `topic` is the stream's own name.
+
+    The watermark stays `watermark` behind the largest event time of all records, or of the partition or producer that
+    is least far; one that brings nothing for as long as `idle` says is not waited for. Event times that are further
+    than `plausible` after the append time say nothing. A `corrected` event time is the schema's last column; the log
+    makes it from others.
+    """
 
     name: str
     schema: Schema
@@ -32,21 +43,23 @@ class Stream:
     watermark: timedelta | None = None
     partitions: int = 1
     topic: str = ""
+    watermark_by: By = "stream"
+    idle: timedelta | None = None
+    plausible: timedelta = PLAUSIBLE
+    corrected: Correction | None = None
     spot: Spot | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "topic", self.topic or self.name)
         _check(self)
-        if self.watermark is None:
-            return
-        _check_watermark(self, self.watermark)
-        if self.event_time is None:
-            raise ModelError(
-                f'stream "{self.name}" has a watermark but no event time',
-                detail="The watermark says how far event times may lag behind the latest one.",
-                hint="Name the column that holds the time of the event: event_time = 'at'.",
-                about="watermark",
-            )
+        _check_watermark(self)
+        if self.corrected is not None:
+            _check_corrected(self, self.corrected)
+
+    @property
+    def given(self) -> Schema:
+        """The columns that records are appended with."""
+        return self.schema if self.corrected is None else Schema(self.schema.columns[:-1])
 
 
 @dataclass(frozen=True)
@@ -81,7 +94,7 @@ class Table:
         if self.history is not None:
             _check_history(self, self.history)
         if self.watermark is not None:
-            _check_watermark(self, self.watermark)
+            _check_delay(self, self.watermark)
             if self.history is None:
                 raise ModelError(
                     f'table "{self.name}" has a watermark but no history',
@@ -89,6 +102,11 @@ class Table:
                     hint="Name a relation for its versions: history = 'versions'.",
                     about="watermark",
                 )
+
+    @property
+    def given(self) -> Schema:
+        """The columns that records are appended with."""
+        return self.schema
 
 
 Relation = Stream | Table
@@ -149,7 +167,7 @@ def _check(relation: Relation) -> None:
         _check_event_time(relation, relation.event_time)
 
 
-def _check_watermark(relation: Relation, watermark: timedelta) -> None:
+def _check_delay(relation: Relation, watermark: timedelta) -> None:
     if watermark < timedelta(0):
         raise ModelError(f'the watermark of "{relation.name}" cannot be negative', about="watermark")
 
@@ -188,6 +206,61 @@ def _check_event_time(relation: Relation, name: str) -> None:
             detail=f"Its type is {found}.",
             hint="Declare it as TIMESTAMP.",
             about="event_time",
+        )
+
+
+def _check_watermark(stream: Stream) -> None:
+    if stream.watermark is not None:
+        _check_delay(stream, stream.watermark)
+    if stream.watermark is not None and stream.event_time is None:
+        raise ModelError(
+            f'stream "{stream.name}" has a watermark but no event time',
+            detail="The watermark says how far event times may lag behind the latest one.",
+            hint="Name the column that holds the time of the event: event_time = 'at'.",
+            about="watermark",
+        )
+    check_word("watermark_by", stream.watermark_by, get_args(By))
+    for option in ("watermark_by", "idle", "plausible"):
+        if getattr(stream, option) != getattr(Stream, option) and stream.event_time is None:
+            raise ModelError(
+                f'stream "{stream.name}" has {option} but no event time',
+                hint="Name the column that holds the time of the event: event_time = 'at'.",
+                about=option,
+            )
+    if stream.watermark_by == "partition" and stream.watermark is None:
+        raise ModelError(
+            f'the watermark of "{stream.name}" is that of its partitions, but nothing says how far it stays behind',
+            hint="Write: watermark = '10 seconds', or '0 seconds'.",
+            about="watermark_by",
+        )
+    if stream.idle is not None and stream.idle <= timedelta(0):
+        raise ModelError(f'idle of "{stream.name}" must be longer than nothing', about="idle")
+    if not timedelta(0) <= stream.plausible <= LONGEST:
+        raise ModelError(
+            f'plausible of "{stream.name}" cannot be {duration_text(stream.plausible)}',
+            hint=f"It is at most {LONGEST.days:,} days.",
+            about="plausible",
+        )
+
+
+def _check_corrected(stream: Stream, correction: Correction) -> None:
+    for name in correction.columns:
+        _check_event_time(stream, name)
+    if len({stream.schema.column(name).type for name in (*correction.columns, str(stream.event_time))}) > 1:
+        raise ModelError(
+            f'the times that correct "{stream.name}" have several types',
+            hint="Declare all of them as TIMESTAMP, or all as TIMESTAMP_NTZ.",
+            about="event_time",
+        )
+
+
+def check_word(option: str, value: str, words: tuple[str, ...]) -> None:
+    if value not in words:
+        raise ModelError(
+            f'{option} cannot be "{value}"',
+            detail=f"It is {', '.join(words[:-1])} or {words[-1]}.",
+            hint=did_you_mean(value, words),
+            about=option,
         )
 
 

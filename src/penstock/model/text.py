@@ -10,6 +10,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any, assert_never
 
+from penstock.model.correction import correction_text
 from penstock.model.duration import duration_text
 from penstock.model.pipeline import Pipeline, PipelineOptions
 from penstock.model.relation import History, Relation, Stream, Table
@@ -36,24 +37,36 @@ def _statements(pipeline: Pipeline, *, meaning_only: bool) -> Iterator[str]:
             yield f"SET {string_text(word) if '.' in word else word} = {_value_text(value)}"
     declared = [each for each in pipeline.relations if not isinstance(each, History)]
     for relation in sorted(declared, key=lambda each: each.name.lower()):
-        yield _relation_text(relation)
+        yield _relation_text(relation, meaning_only=meaning_only)
     for view in sorted(pipeline.views, key=lambda each: each.name.lower()):
         yield _view_text(view, meaning_only=meaning_only)
 
 
-def _relation_text(relation: Relation) -> str:
-    columns = str(relation.schema)
+def _relation_text(relation: Relation, *, meaning_only: bool) -> str:
+    columns = str(relation.given)
     given = {"event_time": relation.event_time, "partitions": relation.partitions if relation.partitions > 1 else None}
     given["topic"] = relation.topic if relation.topic != relation.name else None
     match relation:
         case Stream():
-            return f"CREATE STREAM {relation.name} ({columns})" + _with({**given, "watermark": relation.watermark})
+            return f"CREATE STREAM {relation.name} ({columns})" + _with(
+                {**given, **_marks(relation, meaning_only=meaning_only)}
+            )
         case Table():
             key = f", PRIMARY KEY ({', '.join(map(quoted, relation.key))})" if relation.key else ""
             versions = {"history": relation.history, "watermark": relation.watermark}
             return f"CREATE TABLE {relation.name} ({columns}{key})" + _with({**given, **versions})
         case _:
             assert_never(relation)
+
+
+def _marks(stream: Stream, *, meaning_only: bool) -> dict[str, Any]:
+    """How its watermark goes on; who is idle is a matter of the log, not of the answer."""
+    given: dict[str, Any] = {"watermark": stream.watermark, "idle": None if meaning_only else stream.idle}
+    given["watermark_by"] = stream.watermark_by if stream.watermark_by != Stream.watermark_by else None
+    if stream.corrected is not None:
+        given["event_time"] = correction_text(stream.corrected, str(stream.event_time))
+    given["plausible"] = stream.plausible if stream.plausible != Stream.plausible else None
+    return given
 
 
 def _view_text(view: View, *, meaning_only: bool) -> str:

@@ -11,7 +11,7 @@ from datetime import timedelta
 from typing import Any, Literal, get_args
 
 from penstock.errors import ModelError, Spot, did_you_mean
-from penstock.model.relation import check_name
+from penstock.model.relation import check_name, check_word
 
 Store = Literal["table", "topic", "none"]
 STORES: tuple[str, ...] = get_args(Store)
@@ -56,16 +56,6 @@ class Function:
             ) from error
 
 
-def _check_word(option: str, value: str, words: tuple[str, ...]) -> None:
-    if value not in words:
-        raise ModelError(
-            f'{option} cannot be "{value}"',
-            detail=f"It is {', '.join(words[:-1])} or {words[-1]}.",
-            hint=did_you_mean(value, words),
-            about=option,
-        )
-
-
 def _check_lateness(late: Late, allowed: timedelta) -> None:
     if allowed < timedelta(0):
         raise ModelError("allowed_lateness cannot be negative", about="allowed_lateness")
@@ -101,8 +91,8 @@ class ViewOptions:
                 hint=did_you_mean(self.store, STORES),
                 about="store",
             )
-        _check_word("emit", self.emit, get_args(Emit))
-        _check_word("late", self.late, get_args(Late))
+        check_word("emit", self.emit, get_args(Emit))
+        check_word("late", self.late, get_args(Late))
         _check_lateness(self.late, self.allowed_lateness)
         if self.key is not None and not self.key:
             raise ModelError("a view's key has at least one column", about="key")

@@ -98,7 +98,7 @@ def _punctuate(log: Log, pipeline: Pipeline, given: Mapping[str, str]) -> None:
 
 def _record(relation: Any, weight: int, row: Sequence[Any]) -> Record:
     try:
-        value = dict(zip(relation.schema.names, row_of(relation.schema, row), strict=True))
+        value = dict(zip(relation.given.names, row_of(relation.given, row), strict=True))
     except Misfit as misfit:
         raise CommandError(f'what is fed to "{relation.name}" does not fit', detail=f"{misfit}.") from None
     if weight > 0:

@@ -7,7 +7,10 @@ import com.fasterxml.jackson.databind.JsonNode
 
 import scala.collection.mutable.ArrayBuffer
 
-/** The records of one topic and partition in a frame, and where their columns lie: in the frame's body, or in a staged file. */
+/** The records of one topic and partition in a frame, and where their columns lie: in the frame's body, or in a staged file.
+  *
+  * @param most its largest event time, and `top` that of the partition so far; `Steps.None` where there is none
+  */
 final case class Block(
     topic: String,
     partition: Int,
@@ -16,17 +19,31 @@ final case class Block(
     count: Int,
     index: Int,
     extras: Array[String],
+    most: Long,
     top: Long,
     start: Long,
     bytes: Long,
     crc: Long,
     file: Option[String])
 
-/** Nothing before `until` any more on `topic`, for everybody (scope "") or for the readers of one scope. */
-final case class Punctuation(topic: String, until: Long, scope: String)
+/** Nothing before `until` any more on `topic`, for everybody (scope "") or for the readers of one scope; or of one of its producers. Else it
+  * `says` what happens to a partition or producer.
+  */
+final case class Punctuation(topic: String, until: Long, scope: String, says: String, partition: Option[Int], producer: Option[String]) {
+
+  /** Whether it is about the topic as a whole. */
+  def isWhole: Boolean = says.isEmpty && producer.isEmpty
+}
+
+object Punctuation {
+  val Joins = "joins"
+  val Leaves = "leaves"
+  val Idle = "idle"
+}
 
 /** What a frame says of itself, as far as reading needs it. */
-final case class Header(frame: Long, at: Long, blocks: Array[Block], punctuation: Array[Punctuation], control: Array[JsonNode])
+final case class Header(
+    frame: Long, at: Long, producer: Option[String], blocks: Array[Block], punctuation: Array[Punctuation], control: Array[JsonNode])
 
 object Header {
   private val NoExtras = Array.empty[String]
@@ -43,6 +60,7 @@ object Header {
 
   private def header(json: JsonParser): Header = {
     var frame, at = 0L
+    var producer: Option[String] = None
     val blocks = ArrayBuffer.empty[Block]
     val punctuation = ArrayBuffer.empty[Punctuation]
     val control = ArrayBuffer.empty[JsonNode]
@@ -50,19 +68,20 @@ object Header {
     eachField(json) {
       case "frame" => frame = json.getLongValue
       case "at" => at = json.getLongValue
+      case "producer" => producer = Some(json.getText.intern()) // few, and in most frames
       case "blocks" => eachItem(json)(blocks += block(json))
       case "punctuation" => eachItem(json)(punctuation += punctuationOf(json))
       case "control" => eachItem(json)(control += Json.mapper.readTree[JsonNode](json))
       case _ => json.skipChildren()
     }
-    Header(frame, at, blocks.toArray, punctuation.toArray, control.toArray)
+    Header(frame, at, producer, blocks.toArray, punctuation.toArray, control.toArray)
   }
 
   private def block(json: JsonParser): Block = {
     var topic = ""
     var partition, schema, count, index = 0
     var base, start, bytes, crc = 0L
-    var top = Steps.None
+    var most, top = Steps.None
     var extras = NoExtras
     var file: Option[String] = None
     eachField(json) {
@@ -72,6 +91,7 @@ object Header {
       case "base" => base = json.getLongValue
       case "count" => count = json.getIntValue
       case "index" => index = json.getIntValue
+      case "times" => eachItem(json) { most = json.getLongValue }
       case "top" => if (json.currentToken() != JsonToken.VALUE_NULL) top = json.getLongValue
       case "start" => start = json.getLongValue
       case "bytes" => bytes = json.getLongValue
@@ -80,19 +100,24 @@ object Header {
       case "extras" => eachItem(json) { extras = extras :+ json.getText }
       case _ => json.skipChildren()
     }
-    Block(topic, partition, schema, base, count, index, extras, top, start, bytes, crc, file)
+    Block(topic, partition, schema, base, count, index, extras, most, top, start, bytes, crc, file)
   }
 
   private def punctuationOf(json: JsonParser): Punctuation = {
-    var topic, scope = ""
+    var topic, scope, says = ""
     var until = Steps.None
+    var partition: Option[Int] = None
+    var producer: Option[String] = None
     eachField(json) {
       case "topic" => topic = json.getText
       case "until" => until = json.getLongValue
       case "scope" => scope = json.getText
+      case "says" => says = json.getText
+      case "partition" => partition = Some(json.getIntValue)
+      case "producer" => producer = Some(json.getText)
       case _ => json.skipChildren()
     }
-    Punctuation(topic, until, scope)
+    Punctuation(topic, until, scope, says, partition, producer)
   }
 
   /** Calls `use` with each field's name, the parser standing at its value. */

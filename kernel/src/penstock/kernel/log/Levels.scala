@@ -1,6 +1,9 @@
 package penstock.kernel.log
 
-/** The watermark of a topic from frame to frame, within one stretch: its largest event time less the delay, or punctuation, whichever is later. */
+/** The watermark of a topic from frame to frame, within one stretch: what its events have reached, or punctuation, whichever is later.
+  *
+  * @param event what raises it, less how much
+  */
 final class Levels(event: Option[(Steps, Long)], punctuation: Seq[Steps]) {
 
   /** The watermark that stands before `frame`, `Steps.None` if there is none yet. */

@@ -26,7 +26,7 @@ final class Scanned(base: Map[String, Standing], first: Long) {
       try declared(control)
       catch { case error: Exception => throw LogError.senseless(s"the header of frame ${header.frame}", error) }
     }
-    header.blocks.foreach(block => track(block.topic).add(header.frame, header.at, found.body, block))
+    header.blocks.foreach(block => track(block.topic).add(header, found.body, block))
     header.punctuation.foreach(each => track(each.topic).add(header.frame, each))
   }
 

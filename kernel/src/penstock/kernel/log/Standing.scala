@@ -8,15 +8,23 @@ import com.fasterxml.jackson.databind.JsonNode
   * @param top the largest event time of all partitions, `Steps.None` if there is none
   * @param until punctuation: scope -> time
   */
-final case class Standing(topic: Topic, ends: Array[Long], top: Long, until: Map[String, Long])
+final case class Standing(
+    topic: Topic, ends: Array[Long], top: Long, until: Map[String, Long], partitions: Pace.Standing, producers: Pace.Standing)
 
 object Standing {
   def of(name: String, found: JsonNode): Standing = {
-    val tops = Json.items(found.get("tops")).filterNot(_.isNull).map(_.asLong)
+    val tops = Json.items(found.get("tops")).map(Reached.time).toSeq
     val until = Json.fields(found.get("until")).map { case (scope, time) => scope -> time.asLong }.toMap
     val ends = Json.items(found.get("ends")).map(_.asLong).toArray
-    Standing(Topic.of(name, found), ends, tops.foldLeft(Steps.None)(math.max), until)
+    val producers = Json.fields(found.get("producers")).map { case (producer, reached) => producer -> Reached.of(reached) }.toSeq
+    Standing(Topic.of(name, found), ends, tops.foldLeft(Steps.None)(math.max), until,
+      Pace.of(numbered(tops), found.get("partition_pace")), Pace.of(producers, found.get("producer_pace")))
   }
 
-  def created(topic: Topic): Standing = Standing(topic, new Array[Long](topic.partitions), Steps.None, Map.empty)
+  def created(topic: Topic): Standing =
+    Standing(topic, new Array[Long](topic.partitions), Steps.None, Map.empty,
+      Pace.begun(numbered(Seq.fill(topic.partitions)(Steps.None))), Pace.begun(Nil))
+
+  private def numbered(tops: Seq[Long]): Seq[(String, Reached)] =
+    tops.zipWithIndex.map { case (top, partition) => partition.toString -> Reached(Steps.None, top) }
 }

@@ -18,8 +18,8 @@ object Place {
 
 /** What the frames of one stretch hold for one topic.
   *
-  * State: its blocks in order, the offsets missing between them, the frames that punctuate it by scope, and how its event time
-  * and punctuation rise.
+  * State: its blocks in order, the offsets missing between them, the frames that punctuate it by scope, how its event time and punctuation
+  * rise, what is told of its partitions and producers, and for those who asked how these go on.
   */
 final class Track(base: Standing, first: Long, lost: Lost) {
   private val members = ArrayBuffer.empty[Member]
@@ -27,19 +27,24 @@ final class Track(base: Standing, first: Long, lost: Lost) {
   private val marks = mutable.HashMap.empty[String, ArrayBuffer[Long]]
   private val untils = mutable.HashMap.empty[String, Steps]
   private val tops = new Steps(base.top)
+  private val history = ArrayBuffer.empty[Told]
+  private val paces = mutable.HashMap.empty[(String, Option[Long], String), Paced]
   private val ends = mutable.HashMap.from(base.ends.indices.map(partition => partition -> base.ends(partition)))
 
-  def add(frame: Long, at: Long, body: Long, block: Block): Unit = {
+  def add(header: Header, body: Long, block: Block): Unit = {
+    val frame = header.frame
     val expected = ends.getOrElse(block.partition, 0L)
     if (block.base > expected) missing += hole(block.partition, expected, block.base, frame)
-    members += new Member(frame, at, body + block.start, block)
+    members += new Member(frame, header.at, body + block.start, block)
     ends(block.partition) = block.base + block.count
     tops.raise(frame, block.top)
+    history += new Brought(frame, block, header.producer.orNull)
   }
 
   def add(frame: Long, punctuation: Punctuation): Unit = {
     marks.getOrElseUpdate(punctuation.scope, ArrayBuffer.empty) += frame
-    untils.getOrElseUpdate(punctuation.scope, steps(punctuation.scope)).raise(frame, punctuation.until)
+    if (punctuation.isWhole) untils.getOrElseUpdate(punctuation.scope, steps(punctuation.scope)).raise(frame, punctuation.until)
+    else history += new Said(frame, punctuation)
   }
 
   /** The blocks of the frames in `[from, until)`. */
@@ -68,13 +73,26 @@ final class Track(base: Standing, first: Long, lost: Lost) {
   def punctuatedIn(from: Long, until: Long, scope: String): Seq[Long] =
     scopes(scope).flatMap(each => marks.getOrElse(each, Nil)).filter(frame => frame >= from && frame < until)
 
-  def levels(delay: Option[Long], scope: String): Levels =
-    new Levels(delay.map(tops -> _), scopes(scope).map(each => untils.getOrElse(each, steps(each))))
+  def levels(by: String, delay: Option[Long], scope: String): Levels = {
+    val event = if (by == By.Stream) delay.map(tops -> _) else Some(paced(by, delay, scope) -> 0L)
+    new Levels(event, scopes(scope).map(each => untils.getOrElse(each, steps(each))))
+  }
+
+  private def paced(by: String, delay: Option[Long], scope: String): Steps =
+    paces.getOrElseUpdate((by, delay, scope), new Paced(paceOf(by), delay, by, scope)).upTo(history)
+
+  private def paceOf(by: String): Pace.Standing = if (by == By.Partition) base.partitions else base.producers
 
   /** How far the topic has come after all of it. */
   def standing(topic: Topic): Standing = {
     val until = base.until ++ untils.map { case (scope, steps) => scope -> steps.last }
-    Standing(topic, Array.tabulate(topic.partitions)(reached), tops.last, until)
+    Standing(topic, Array.tabulate(topic.partitions)(reached), tops.last, until, paceAfter(By.Partition), paceAfter(By.Producer))
+  }
+
+  private def paceAfter(by: String): Pace.Standing = {
+    val pace = new Pace(paceOf(by))
+    history.foreach(_.to(pace, by))
+    pace.standing
   }
 
   private def reached(partition: Int): Long = ends.getOrElse(partition, 0L)

@@ -5,12 +5,13 @@ import java.util.concurrent.TimeUnit
 import org.apache.spark.sql.catalyst.util.IntervalUtils
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 import org.apache.spark.unsafe.types.UTF8String
-import penstock.kernel.log.{Json, Log, LogError}
+import penstock.kernel.log.{By, Json, Log, LogError}
 
 /** What is to be read, as the reader's options say it.
   *
   * @param path the folder of the log, absolute
   * @param delay how far the watermark stays behind the largest event time, in microseconds; None: only punctuation moves it
+  * @param by whether the watermark is that of all records together, or the least of the partitions' or the producers' (`By`)
   * @param scope whose punctuation counts besides the one for everybody
   * @param fromFrame first frame of a batch read
   * @param untilFrame the frame after its last; None: as far as the log is committed
@@ -21,6 +22,7 @@ final case class ReadOptions(
     path: String,
     topic: String,
     delay: Option[Long],
+    by: String,
     scope: String,
     fromFrame: Long,
     untilFrame: Option[Long],
@@ -47,6 +49,7 @@ object ReadOptions {
       path = Log.folder(text("path").getOrElse(throw missing("path", "the folder of the log"))).toString,
       topic = text("topic").getOrElse(throw missing("topic", "the topic to read")),
       delay = text("watermark").map(duration),
+      by = text("watermarkBy").getOrElse(By.Stream),
       scope = text("scope").getOrElse(""),
       fromFrame = text("fromFrame").fold(0L)(number("fromFrame", _)),
       untilFrame = text("untilFrame").map(number("untilFrame", _)),

@@ -58,7 +58,7 @@ object Stamps {
   /** The watermark of a topic before a frame, which may be the one after the last. */
   def before(log: Log, options: ReadOptions, frame: Long): Long = log.synchronized {
     log.in(frame - 1, frame).toSeq.lastOption.fold(Steps.None) { case (stretch, _) =>
-      log.scanned(stretch).trackOf(options.topic).levels(options.delay, options.scope).before(frame)
+      log.scanned(stretch).trackOf(options.topic).levels(options.by, options.delay, options.scope).before(frame)
     }
   }
 
@@ -69,7 +69,7 @@ object Stamps {
     def stand(frame: Long, value: Long): Unit =
       if (value > values.lastOption.getOrElse(Steps.None)) { frames += frame; values += value }
     log.in(from, until).foreach { case (stretch, _) =>
-      val levels = log.scanned(stretch).trackOf(options.topic).levels(options.delay, options.scope)
+      val levels = log.scanned(stretch).trackOf(options.topic).levels(options.by, options.delay, options.scope)
       val begin = math.max(from, stretch.first)
       stand(begin, levels.before(begin))
       levels.raisedIn(begin, until).foreach(frame => stand(frame + 1, levels.before(frame + 1)))

@@ -109,9 +109,9 @@ object Door {
     case _: CurrentTimestampLike | _: CurrentDate | _: LocalTimestamp => true
     case _ => false
   }
-  /** A relation that was declared, for planning only: it has columns, and no rows to read. */
-  def declared(session: ClassicSession, name: String, schema: StructType, others: JavaList[String], eventTime: String): DataFrame = {
-    val options = new CaseInsensitiveStringMap(java.util.Map.of("relation", name, "eventTime", eventTime))
+  /** A relation that was declared, for planning only: it has columns, and no rows to read; `more` is known of it besides its name. */
+  def declared(session: ClassicSession, name: String, schema: StructType, others: JavaList[String], more: JavaMap[String, String]): DataFrame = {
+    val options = new CaseInsensitiveStringMap((more.asScala.toMap + ("relation" -> name)).asJava)
     ClassicDataset.ofRows(session, DataSourceV2Relation.create(DeclaredTable(name, schema, seq(others)), None, None, options))
   }
 

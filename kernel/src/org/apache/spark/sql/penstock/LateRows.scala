@@ -14,8 +14,8 @@ final class LateRows(eventTimes: Map[String, String], lateness: Lateness) {
     */
   def of(input: LogicalPlan, bound: TimeBound): Seq[LogicalPlan] =
     if (isPlain(input, bound.value)) lateness.stamped(input, bound).toSeq.flatMap { found =>
-      val late = Filter(lateness.late(bound.clock.last(bound.value), found.stamps.values.toSeq), found.plan)
-      found.record.map(letters(_, window(bound), bound, found.stamps.values.toSeq, late))
+      val late = Filter(lateness.left(bound.clock.last(bound.value), found), found.plan)
+      found.record.map(letters(_, window(bound), bound, found, late))
     }
     else before(input, bound)
 
@@ -39,19 +39,18 @@ final class LateRows(eventTimes: Map[String, String], lateness: Lateness) {
 
   private def before(input: LogicalPlan, bound: TimeBound): Seq[LogicalPlan] = sources(input, bound).flatMap { case (base, at, windows) =>
     new Stamping(eventTimes, bound.clock.streams).of(alone(base), at).flatMap(found => found.record.map { record =>
-      val stamps = found.stamps.values.toSeq
       if (windows.isEmpty) {
-        val late = lateness.late(Add(TimeWindows.micros(at), Literal(1L, LongType)), stamps)
-        letters(record, (LateRows.None, LateRows.None), bound.copy(value = at, clock = bound.clock.copy(shape = Shape.Time)), stamps, Filter(late, found.plan))
+        val late = lateness.left(Add(TimeWindows.micros(at), Literal(1L, LongType)), found)
+        letters(record, (LateRows.None, LateRows.None), bound.copy(value = at, clock = bound.clock.copy(shape = Shape.Time)), found, Filter(late, found.plan))
       } else {
         val window = AttributeReference("window", windows.head.dataType)()
-        val columns = (record.all ++ stamps :+ at).distinctBy(_.exprId)
+        val columns = (at +: found.more(Nil)).distinctBy(_.exprId)
         val each = Expand(windows.map(_ +: columns), window +: columns, found.plan)
         val (start, end) = (GetStructField(window, 0), GetStructField(window, 1))
         val moment = TimeWindows.micros(at)
         val inside = And(LessThanOrEqual(TimeWindows.micros(start), moment), LessThan(moment, TimeWindows.micros(end)))
-        val missed = Filter(And(inside, lateness.late(TimeWindows.micros(end), stamps)), each)
-        letters(record, (start, end), bound.copy(value = window, clock = bound.clock.copy(shape = Shape.Window(-1), delay = 0)), stamps, missed)
+        val missed = Filter(And(inside, lateness.left(TimeWindows.micros(end), found)), each)
+        letters(record, (start, end), bound.copy(value = window, clock = bound.clock.copy(shape = Shape.Window(-1), delay = 0)), found, missed)
       }
     })
   }
@@ -104,7 +103,8 @@ final class LateRows(eventTimes: Map[String, String], lateness: Lateness) {
   }
 
   /** What is kept of late rows. */
-  private def letters(record: Record, window: (Expression, Expression), bound: TimeBound, stamps: Seq[Attribute], rows: LogicalPlan): LogicalPlan = {
+  private def letters(record: Record, window: (Expression, Expression), bound: TimeBound, of: Stamped, rows: LogicalPlan): LogicalPlan = {
+    val stamps = of.stamps.values.toSeq
     val watermark = if (stamps.size == 1) stamps.head else Least(stamps)
     val last = bound.clock.shape match {
       case Shape.Time | Shape.Gap => Subtract(bound.clock.last(bound.value), Literal(1L, LongType))
@@ -112,9 +112,9 @@ final class LateRows(eventTimes: Map[String, String], lateness: Lateness) {
     }
     val columns = Seq[(String, Expression)](
       "relation" -> Literal(record.stream), "partition" -> record.column(Hidden.Partition), "offset" -> record.column(Hidden.Offset),
-      "reason" -> Literal(if (bound.clock.isWindow) "the window was over" else "its time was over"),
+      "reason" -> If(of.implausible, Literal("implausible"), Literal(if (bound.clock.isWindow) "the window was over" else "its time was over")),
       "window_start" -> window._1, "window_end" -> window._2, "watermark" -> watermark,
-      "late_by" -> Subtract(TimeWindows.micros(watermark), last), "row" -> Leaving.json(record.own))
+      "late_by" -> If(of.implausible, Literal(null, LongType), Subtract(TimeWindows.micros(watermark), last)), "row" -> Leaving.json(record.own))
     Project(columns.map { case (name, e) => Alias(e, name)() }, rows)
   }
 

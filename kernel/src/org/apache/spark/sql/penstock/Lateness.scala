@@ -40,15 +40,18 @@ final class Lateness(eventTimes: Map[String, String], clocks: Clocks, allowed: L
   private def timely(node: LogicalPlan): LogicalPlan = clocks.bounds.of(node).foldLeft(node) { (whole, bound) =>
     val child = whole.children(bound.side)
     stamped(child, bound).fold(whole) { found =>
-      val kept = Filter(Not(late(bound.clock.last(bound.value), found.stamps.values.toSeq)), found.plan)
+      val kept = Filter(Not(left(bound.clock.last(bound.value), found)), found.plan)
       whole.withNewChildren(whole.children.updated(bound.side, Project(child.output, kept)))
     }
   }
 
   private[penstock] def stamped(child: LogicalPlan, bound: TimeBound): Option[Stamped] = new Stamping(eventTimes, bound.clock.streams).of(child, bound.value)
 
+  /** Whether a row is left out: it is late, or its time cannot be. */
+  private[penstock] def left(last: Expression, rows: Stamped): Expression = Or(rows.implausible, late(last, rows.stamps.values.toSeq))
+
   /** Whether all watermarks had passed the last moment, and what is allowed beyond it, when the row came. */
-  private[penstock] def late(last: Expression, stamps: Seq[Expression]): Expression = {
+  private def late(last: Expression, stamps: Seq[Expression]): Expression = {
     val until = if (allowed == 0) last else Add(last, Literal(allowed, LongType))
     Coalesce(Seq(stamps.map(stamp => LessThanOrEqual(until, TimeWindows.micros(stamp)): Expression).reduce(And(_, _)), Literal(false)))
   }

@@ -5,14 +5,14 @@ import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
 import penstock.kernel.source.Hidden
 
-/** A plan whose rows have, behind the rest, the watermarks that stood when the record came from which their time comes; and as long as nothing has
-  * been joined to them, the record itself.
+/** A plan whose rows have, behind the rest, the watermarks that stood when the record came from which their time comes, and whether that is further in
+  * the future than can be; and as long as they have not met those of other branches, the record itself.
   */
-final case class Stamped(plan: LogicalPlan, stamps: Map[String, Attribute], record: Option[Record]) {
+final case class Stamped(plan: LogicalPlan, stamps: Map[String, Attribute], implausible: Attribute, record: Option[Record]) {
   def over(node: LogicalPlan => LogicalPlan): Stamped = copy(plan = node(plan))
   /** What the node's output does not have yet. */
   def more(output: Seq[NamedExpression]): Seq[Attribute] =
-    (record.toSeq.flatMap(_.all) ++ stamps.values).distinctBy(_.exprId).filterNot(each => output.exists(_.exprId == each.exprId))
+    (record.toSeq.flatMap(_.all) ++ stamps.values :+ implausible).distinctBy(_.exprId).filterNot(each => output.exists(_.exprId == each.exprId))
 }
 
 /** The columns of a stream's record, its own and the hidden ones. */
@@ -65,9 +65,18 @@ final class Stamping(eventTimes: Map[String, String], streams: Set[String]) {
       val (hidden, own) = whole.output.partition(column => Hidden.isHidden(column.name))
       val record = Record(name, own, hidden)
       val stamps = streams.map(each => each -> record.column(if (each == name) Hidden.Watermark else Hidden.watermarkOf(each)))
-      Some(Stamped(whole, stamps.toMap, Some(record)))
+      val odd = Alias(implausible(relation, record), "_implausible")()
+      Some(Stamped(Project(whole.output :+ odd, whole), stamps.toMap, odd.toAttribute, Some(record)))
     }
   }
+
+  /** Whether the time is more than the stream allows after the record was appended. */
+  private def implausible(relation: DataSourceV2Relation, record: Record): Expression =
+    Option(relation.options.get("plausible")).fold[Expression](Literal(false)) { most =>
+      val time = record.own.find(_.name.equalsIgnoreCase(eventTimes(record.stream))).get
+      val last = Add(TimeWindows.micros(record.column(Hidden.AppendedAt)), Literal(most.toLong))
+      Coalesce(Seq(GreaterThan(TimeWindows.micros(time), last), Literal(false)))
+    }
 
   private def expanded(expand: Expand, column: Attribute): Option[Stamped] = {
     val at = expand.output.indexWhere(_.exprId == column.exprId)
@@ -87,12 +96,12 @@ final class Stamping(eventTimes: Map[String, String], streams: Set[String]) {
     if (found.exists(_.isEmpty)) None
     else {
       val names = streams.toSeq.sorted
-      val children = union.children.zip(found.flatten).map { case (child, each) => Project(child.output ++ names.map(each.stamps), each.plan) }
+      val children = union.children.zip(found.flatten).map { case (child, each) => Project(child.output ++ names.map(each.stamps) :+ each.implausible, each.plan) }
       val made = Union(children, union.byName, union.allowMissingCol)
-      val stamps = made.output.drop(union.output.size)
+      val more = made.output.drop(union.output.size)
       // The union's own columns keep their numbers.
       val renamed = union.output.zip(made.output).map { case (old, now) => Alias(now, old.name)(old.exprId) }
-      Some(Stamped(Project(renamed ++ stamps, made), names.zip(stamps).toMap, None))
+      Some(Stamped(Project(renamed ++ more, made), names.zip(more).toMap, more.last, None))
     }
   }
 }
