@@ -5,6 +5,7 @@ import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
 import org.apache.spark.sql.types.{LongType, TimestampType}
 import penstock.kernel.source.Hidden
+import scala.collection.mutable
 
 /** The rows of streams that an operator with a bound in time leaves out, once for each window that they miss. */
 final class LateRows(eventTimes: Map[String, String], lateness: Lateness) {
@@ -12,7 +13,20 @@ final class LateRows(eventTimes: Map[String, String], lateness: Lateness) {
   /** Where others than the stream's own decide which rows there are, or how many become of one, they are looked for before that: they are rows of the
     * stream, whatever they would have met.
     */
-  def of(input: LogicalPlan, bound: TimeBound): Seq[LogicalPlan] =
+  def of(input: LogicalPlan, bound: TimeBound): Seq[LogicalPlan] = if (isKnown(input, bound)) Nil else found(input, bound)
+
+  /** The times whose late rows have been looked for, each with its windows; without windows, all that has the time. */
+  private val known = mutable.Set.empty[(ExprId, Seq[Expression])]
+
+  /** Whether an operator below has left the rows out already, for the same windows. */
+  private def isKnown(input: LogicalPlan, bound: TimeBound): Boolean = {
+    val asked = sources(input, bound).map { case (_, at, windows) => (at.exprId, windows.map(_.canonicalized)) }
+    val before = asked.nonEmpty && asked.forall { case (at, windows) => known((at, windows)) || known((at, Nil)) }
+    known ++= asked
+    before
+  }
+
+  private def found(input: LogicalPlan, bound: TimeBound): Seq[LogicalPlan] =
     if (isPlain(input, bound.value)) lateness.stamped(input, bound).toSeq.flatMap { found =>
       val late = Filter(lateness.left(bound.clock.last(bound.value), found), found.plan)
       found.record.map(letters(_, window(bound), bound, found, late))
