@@ -2,6 +2,7 @@
 
 import io
 import json
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pyarrow as pa
@@ -36,6 +37,18 @@ def test_topics_are_listed_with_what_they_are(shop: Penstock) -> None:
 def test_a_topic_is_described(shop: Penstock) -> None:
     shop("append", "orders", given=orders(2))
     assert_golden("cli/describe", shop("describe", "orders").out.rstrip())
+
+
+def test_producers_that_have_joined_are_described(penstock: Penstock) -> None:
+    schema = ("--schema", "id INT, at TIMESTAMP", "--event-time", "at")
+    penstock("create", "readings", *schema, "--plausible", "1 hour")
+    penstock.refused("create_plausible", "create", "readings", *schema)
+    penstock("append", "readings", "--producer", "meter", given='{"id": 1, "at": "2024-01-01T00:00:00Z"}')
+    with Log.open(penstock.folder / "log") as log:
+        log.producer("meter").join("readings", datetime(2024, 1, 2, tzinfo=UTC))
+        log.append("readings", [{"id": 2, "at": datetime(2024, 1, 3, tzinfo=UTC)}], producer="meter", sequence=7)
+        log.append("readings", [{"id": 3, "at": datetime(9000, 1, 1, tzinfo=UTC)}])
+    assert_golden("cli/describe_producers", penstock("describe", "readings").out.rstrip())
 
 
 def test_a_topic_that_is_created_again_stays_as_it_is(shop: Penstock) -> None:

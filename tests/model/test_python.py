@@ -9,6 +9,7 @@ from pyspark import SparkContext
 
 import penstock as ps
 from penstock.errors import ModelError
+from penstock.log.correction import Correction
 from penstock.model import Function, Pipeline, Stream, Table, View, load_pipeline, pipeline_of
 from penstock.model.pipeline import PipelineOptions
 from penstock.model.view import ViewOptions
@@ -39,6 +40,19 @@ def test_outside_a_pipeline_a_declaration_is_only_returned() -> None:
         ps.stream("orders", want.schema, event_time="at", watermark=timedelta(seconds=10), partitions=2, topic="o")
         == want
     )
+
+
+def test_a_stream_says_whom_its_watermark_waits_for() -> None:
+    columns = "made TIMESTAMP, sent TIMESTAMP, got TIMESTAMP"
+    time = "corrected(made, sent, got) AS at"
+    found = ps.stream("s", columns, event_time=time, watermark_by="producer", idle="1 minute", plausible="2 hours")
+    schema = parse_schema(f"{columns}, at TIMESTAMP")
+    said = {
+        "idle": timedelta(minutes=1),
+        "plausible": timedelta(hours=2),
+        "corrected": Correction("made", "sent", "got"),
+    }
+    assert found == Stream("s", schema, "at", watermark_by="producer", **said)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("key", ["ID", ["id"], ("id",)])
