@@ -62,10 +62,12 @@ class Bounds:
         self._rows: dict[int, Bound] = {}
 
     def of_state(self, operator: Operator) -> Bound:
+        if operator.kind == "asof":  # its versions are kept in any case
+            return self._inputs(operator, ports=(1,) if operator.parts["closing"] else (0, 1))
         if closing := operator.parts.get("closing"):
             return Bound(freed=closing.text())
         match operator.kind:
-            case "join" | "asof" | "window" | "session":
+            case "join" | "window" | "session":
                 return self._inputs(operator)
             case "top" if not operator.parts["growing"] or operator.parts["node"].counted != "rows":
                 return self._inputs(operator)

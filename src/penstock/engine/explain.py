@@ -256,8 +256,11 @@ class _Drawing:
         match operator.kind:
             case "upsert" | "bag":
                 return f"the rows of {operator.title}"
-            case "join" | "asof":
+            case "join":
                 return "; ".join(dict.fromkeys(self._rows(edge) for edge in self._into[operator.id]))
+            case "asof":
+                edges = self._into[operator.id]
+                return "; ".join(dict.fromkeys(self._rows(edge) + self._until(edge) for edge in edges))
             case "unique" if not operator.key:
                 return "one row"
             case "unique":
@@ -275,6 +278,11 @@ class _Drawing:
                 if values and not operator.parts["growing"]:
                     kept += f", and in each the values of {', '.join(each.split(' AS ')[0] for each in values)}"
                 return kept
+
+    def _until(self, edge: Edge) -> str:
+        """How long an as-of join keeps the rows of an input."""
+        closing = edge.target.parts["closing"] if edge.port == 0 else None
+        return f" until the watermark of {closing.streams()[0]} has passed it" if closing else ""
 
     def _rows(self, edge: Edge) -> str:
         """What a join keeps of one of its inputs."""

@@ -9,9 +9,11 @@ from penstock.engine.stateful import describe_join, without_partner
 
 def paired(graph: Graph, node: AsOf, left: Flow, right: Flow) -> Flow:
     """Rows that can have no partner, because their key or time is NULL or a condition of their side does not hold, stay
-    away from the operator, or pass it by.
+    away from the operator, or pass it by. Where rows only come, those of the left can be freed as time goes on.
     """
-    operator, keys = graph.operator("asof", plan=node.parts), (node.parts.leftKeys(), node.parts.rightKeys())
+    closing = node.parts.closing() if left.growing and right.growing else None
+    operator = graph.operator("asof", plan=node.parts, closing=closing)
+    keys = (node.parts.leftKeys(), node.parts.rightKeys())
     lone: list[Branch] = []
     for port, flow in enumerate((left, right)):
         for branch in flow.branches:

@@ -208,7 +208,7 @@ class Query:
                 return self._door.join(operator.id, parts["plan"], left, right, edges)
             case "asof":
                 left, right = (handles([column.handle for column in side]) for side in parts["sent"])
-                return self._door.asOf(operator.id, parts["plan"], left, right, edges)
+                return self._door.asOf(operator.id, parts["plan"], left, right, edges, parts["closing"])
             case "window":
                 return self._door.window(operator.id, parts["plan"], edges, parts["closing"])
             case "top":

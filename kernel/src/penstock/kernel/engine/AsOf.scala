@@ -12,9 +12,12 @@ import penstock.kernel.state.{Cursor, Entries, State}
   * Out: the pairs that a change makes or breaks, retractions before assertions; where rows without a partner are kept, these with NULLs. A right row
   * that comes or goes concerns the left rows from its time up to the next right row that matches whatever comes; a left row that comes costs one
   * look. A pair has the later place and the smaller stamp of its two rows.
+  * With `ages`, left rows go when no version that comes can concern them; what was given out for them stays.
   */
-final case class AsOf(id: Int, keyWidth: Int, outer: Boolean, order: (RowOrder, RowOrder), nearest: Nearest, edges: Seq[Edge]) extends Operator {
+final case class AsOf(
+    id: Int, keyWidth: Int, outer: Boolean, order: (RowOrder, RowOrder), nearest: Nearest, edges: Seq[Edge], ages: Option[Ages] = None) extends Dated {
   override def orders: Array[Comparator[Array[Byte]]] = Array(order._1, order._2)
+  override val dating: Option[Dating] = ages.map(_ => Dating(clocks = 1, delay = 0, allowed = 0, waits = false))
 
   @transient private lazy val looking = new Looking(order._1, order._2, nearest)
   @transient private lazy val left = new UnsafeRow(order._1.width)
@@ -23,6 +26,16 @@ final case class AsOf(id: Int, keyWidth: Int, outer: Boolean, order: (RowOrder, 
   @transient private lazy val pair = new JoinedRow()
   /** How many left rows were looked at since the operator began to work. */
   @transient private[engine] var looked = 0L
+
+  @transient private lazy val timeline = ages.map(new Timeline(_, order._1, lasting = false)).orNull
+
+  override def run(key: UnsafeRow, rows: Rows, state: State, before: Long, now: Long, deadline: Deadline, out: Output): Unit = {
+    val lefts = state.entries(0)
+    val from = timeline.deadline(lefts, before, waits = false)
+    if (rows.size > 0) run(key, rows, state, out)
+    timeline.free(lefts, now)
+    deadline.move(from, timeline.deadline(lefts, now, waits = false))
+  }
 
   override def run(key: UnsafeRow, rows: Rows, state: State, out: Output): Unit = {
     rows.consolidate()

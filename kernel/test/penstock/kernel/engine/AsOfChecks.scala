@@ -29,6 +29,7 @@ object AsOfChecks {
       checks.seeded(s"$name, within a distance", 5)(joins(_, Nearest(forward, exact, within = Near)))
     }
     checks.check("a version concerns the rows up to the next one that matches all")(reach())
+    checks.check("rows go when the watermark of the versions has passed them, and what was given out for them stays")(freeing())
     checks.check("a pair has the larger place and the smaller stamp of its rows")(places())
   }
 
@@ -96,6 +97,26 @@ object AsOfChecks {
     equal(looks(at(1, (4L, 120L))), 160L, "rows looked at for a version between two that match all: twice those from 120 up to 200")
     equal(looks(at(1, (4L, 120L), -1), at(1, (4L, 130L))), 160L, "for two in the same stretch")
     equal(looks(at(0, (5L, 500L))), 1L, "for a row")
+  }
+
+  private def freeing(): Unit = {
+    val operator = asOf(Nearest(forward = false, exact = true), outer = true, Seq(Edge(Out, None, Nil, Both.all))).copy(ages = Some(Ages(1, over = 1, kept = 1)))
+    val levels = new Levels(Seq(Seq(Chain(1, Seq(operator)))), new Random(1), slots = 1)
+    val found = new Tallies
+    def batch(rows: Array[Byte]*): Unit = found.take(levels.batch(rows))
+    def row(port: Int, number: Long, time: Long): Array[Byte] = side(port).envelope(Side.row(Seq(number, time)), 1, 0, number)
+    def tick(time: Long): Array[Byte] = Envelope.tick(Target(1, 0, 1), 0, time)
+    batch((1L to 5L).map(i => row(0, i, i)): _*)
+    batch(row(1, 10, 1), tick(3))
+    levels.restart()
+    batch(row(1, 11, 2), row(0, 6, 2))
+    val now = Seq(1 -> 10, 2 -> 10, 3 -> 11, 4 -> 11, 5 -> 11, 6 -> 11).map { case (l, r) => Seq[Any](l.toLong, if (l == 6) 2L else l.toLong, r.toLong, r - 9L) }
+    found.same(Out.operator, Both, now, "rows that were there, and one that came late")
+    batch(tick(100))
+    val kept = levels.pages
+    batch((1L to 50L).map(i => row(0, 100 + i, 50)): _*)
+    equal(levels.pages, kept, "pages when all rows are gone as they come")
+    found.same(Out.operator, Both, now ++ (1L to 50L).map(i => Seq[Any](100 + i, 50L, 11L, 2L)), "rows that came late")
   }
 
   private def places(): Unit = {

@@ -5,11 +5,13 @@ import org.apache.spark.sql.catalyst.planning.ExtractEquiJoinKeys
 import org.apache.spark.sql.catalyst.plans.{Inner, LeftOuter}
 import org.apache.spark.sql.catalyst.plans.logical.{AsOfJoin, Join => LogicalJoin, JoinHint, LogicalPlan}
 import org.apache.spark.sql.types.NullType
-import penstock.kernel.engine.{AsOf, Edge, Nearest, Operator, RowOrder}
+import penstock.kernel.engine.{Ages, AsOf, Edge, Nearest, Operator, RowOrder}
 
 /** An as-of join taken apart: its kind, the keys and times of both sides, and what must hold of each side and of both. */
 final class AsOfPlan(node: AsOfJoin) {
   val kind: String = if (node.joinType == LeftOuter) "left" else "inner"
+  for (query <- node.expressions.flatMap(_.collect { case query: PlanExpression[_] => query }).headOption)
+    throw new Unsupported(s"${query.prettyName.toUpperCase} in the condition of an ASOF JOIN", "it belongs into a query over one of the two relations")
   private val times = AsOfTimes.of(node).getOrElse(throw new Unsupported("an as-of join in both directions", "the nearest row is looked for before a time, or after it"))
   private val (left, right, rest) = LogicalJoin(node.left, node.right, Inner, node.condition, JoinHint.NONE) match {
     case ExtractEquiJoinKeys(_, l, r, others, _, _, _, _) => (l, r, others)
@@ -29,23 +31,34 @@ final class AsOfPlan(node: AsOfJoin) {
   def extra(side: Int): Seq[Expression] = ordering(side).map(AggregatePlan.plain)
   def extraColumns(side: Int): Seq[Attribute] = ordering(side).map(_.toAttribute)
 
+  private val stamps = ofBoth.flatMap(Versions.stampIn)
+  /** What frees the left rows: no version counts for one that has come before it and is older than the version's stamp. Null where all count. */
+  def closing: AsOfClosing =
+    if (stamps.isEmpty) null else node.right.collectLeaves().map(Door.relation).distinct match {
+      case Seq(stream) if stream != null => new AsOfClosing(stream)
+      case _ => null
+    }
+
   /** `left` and `right` are the columns that the sides send, the time last. */
-  def operator(id: Int, left: Seq[Attribute], right: Seq[Attribute], edges: Seq[Edge]): Operator = {
+  def operator(id: Int, left: Seq[Attribute], right: Seq[Attribute], edges: Seq[Edge], closing: Option[AsOfClosing]): Operator = {
     def bind(e: Expression, row: Seq[Attribute]): Expression = BindReferences.bindReference(e, AttributeSeq(row))
     def order(row: Seq[Attribute], ties: Seq[Expression]): RowOrder = RowOrder(row.length, (row.last +: ties).map(e => SortOrder(bind(e, row), Ascending)), ranked = 1)
     def all(conditions: Seq[Expression], row: Seq[Attribute]): Option[Expression] = conditions.reduceOption(And(_, _)).map(bind(_, row))
     val nearest = Nearest(times.forward, times.exact, all(ofBoth, left ++ right), certain.map(bind(_, right)), all(times.within, left ++ right))
-    AsOf(id, leftKeys.length, kind == "left", (order(left, Nil), order(right, AsOfTimes.ties(node))), nearest, edges)
+    AsOf(id, leftKeys.length, kind == "left", (order(left, Nil), order(right, AsOfTimes.ties(node))), nearest, edges, closing.map(_.ages(left.length - 1)))
   }
 
   /** A version that had its stamp before its time counts for every row after it: see `Versions`. */
-  private def certain: Option[Expression] = {
-    val stamps = ofBoth.map(Versions.stampIn)
-    Option.when(stamps.nonEmpty && stamps.forall(_.isDefined))(stamps.flatten.map { stamp =>
-      val none = IsNull(stamp): Expression
-      if (times.forward) none else Or(none, GreaterThanOrEqual(TimeWindows.micros(times.right), TimeWindows.micros(stamp)))
-    }.reduce(And(_, _)))
-  }
+  private def certain: Option[Expression] = Option.when(stamps.nonEmpty && stamps.length == ofBoth.length)(stamps.map { stamp =>
+    val none = IsNull(stamp): Expression
+    if (times.forward) none else Or(none, GreaterThanOrEqual(TimeWindows.micros(times.right), TimeWindows.micros(stamp)))
+  }.reduce(And(_, _)))
+}
+
+/** The left rows of an as-of join are freed when the watermark of the stream of versions has passed their time. */
+final class AsOfClosing(stream: String) {
+  val streams: Array[String] = Array(stream)
+  def ages(time: Int): Ages = Ages(time, over = 1, kept = 1)
 }
 
 /** The times that an as-of join compares, the left one with the right one.

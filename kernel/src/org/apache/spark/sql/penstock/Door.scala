@@ -81,7 +81,10 @@ object Door {
   def conjunction(conditions: JavaList[Expression]): Expression = if (conditions.isEmpty) null else seq(conditions).reduce(And(_, _))
   def notNull(keys: JavaList[Expression]): JavaList[Expression] = seq(keys).filter(_.nullable).map(IsNotNull(_): Expression).asJava
   /** Whether one of the conditions does not hold; null where there are none. */
-  def unmet(conditions: JavaList[Expression]): Expression = seq(conditions).reduceOption(And(_, _)).map(all => Not(Coalesce(Seq(all, Literal(false)))): Expression).orNull
+  def unmet(conditions: JavaList[Expression]): Expression = seq(conditions).map {
+    case IsNotNull(e) => IsNull(e): Expression
+    case condition => Not(Coalesce(Seq(condition, Literal(false))))
+  }.reduceOption(Or(_, _)).orNull
   /** Whether any of the keys is NULL; null where none can be. */
   def anyNull(keys: JavaList[Expression]): Expression = seq(keys).filter(_.nullable).map(IsNull(_): Expression).reduceOption(Or(_, _)).orNull
   /** A column that is the same in all rows, and stands for `a`. */
@@ -177,8 +180,8 @@ object Door {
     Unique(id, key.size, width, seq(edges), Leaving.doubled(view, seq(key)))
   def join(id: Int, plan: JoinPlan, left: JavaList[Attribute], right: JavaList[Attribute], edges: JavaList[Edge]): Operator =
     plan.operator(id, seq(left), seq(right), seq(edges))
-  def asOf(id: Int, plan: AsOfPlan, left: JavaList[Attribute], right: JavaList[Attribute], edges: JavaList[Edge]): Operator =
-    plan.operator(id, seq(left), seq(right), seq(edges))
+  def asOf(id: Int, plan: AsOfPlan, left: JavaList[Attribute], right: JavaList[Attribute], edges: JavaList[Edge], closing: AsOfClosing): Operator =
+    plan.operator(id, seq(left), seq(right), seq(edges), Option(closing))
   def window(id: Int, plan: WindowPlan, edges: JavaList[Edge], closing: Closing): Operator = plan.operator(id, seq(edges), Option(closing))
   def top(id: Int, plan: TopPlan, growing: Boolean, spread: Int, edges: JavaList[Edge], closing: Closing): Operator =
     plan.operator(id, growing, spread, seq(edges), Option(closing))

@@ -3,7 +3,7 @@ package org.apache.spark.sql.penstock
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.plans.LeftOuter
 import org.apache.spark.sql.catalyst.plans.logical._
-import org.apache.spark.sql.types.LongType
+import org.apache.spark.sql.types.{LongType, MetadataBuilder}
 import penstock.kernel.source.Hidden
 
 /** Which rows of a stream, or of a table's history, count for which rows of an as-of join, as a part of the query.
@@ -62,8 +62,8 @@ final class Versions(streams: Map[String, String], histories: Set[String]) {
     if (join.joinType != LeftOuter) Project(asked.output, Filter(Not(deleted), join))
     else {
       val theirs = asked.right.outputSet
-      // Under another name: Catalyst would take an alias of the same name away, and then a column would be made of itself.
-      val renamed = AttributeMap(join.right.output.filter(theirs.contains).map(a => a -> Alias(a, s"found ${a.name}")()))
+      // Marked: Catalyst takes an alias away that is only the same name again, and then a column would be made of itself.
+      val renamed = AttributeMap(join.right.output.filter(theirs.contains).map(a => a -> Alias(a, a.name)(explicitMetadata = Some(Versions.Found))))
       def now(a: Attribute): Attribute = renamed.get(a).fold(a)(_.toAttribute)
       val right = Project(join.right.output.map(a => renamed.getOrElse(a, a)), join.right)
       val made = join.copy(right = right).transformExpressions { case a: Attribute if renamed.contains(a) => now(a) }
@@ -76,6 +76,8 @@ final class Versions(streams: Map[String, String], histories: Set[String]) {
 object Versions {
   /** The column of a history that says whether a version is a deletion. */
   val Deleted = "deleted"
+
+  private val Found = new MetadataBuilder().putBoolean("found", value = true).build()
 
   def joins(query: LogicalPlan): Boolean = query.collectWithSubqueries { case join: AsOfJoin => join }.nonEmpty
 
