@@ -45,7 +45,10 @@ def test_what_is_not_kept_is_refused(spark: SparkSession, construct: str, query:
         compile_view(spark, query)
 
 
-@pytest.mark.parametrize(("language", "text"), FENCE.findall((DOCS / "declarations.md").read_text()))
+PIPELINES = [found for page in ("declarations.md", "time.md") for found in FENCE.findall((DOCS / page).read_text())]
+
+
+@pytest.mark.parametrize(("language", "text"), PIPELINES)
 def test_every_declared_pipeline_compiles(spark: SparkSession, language: str, text: str, tmp_path: Path) -> None:
     tmp_path.joinpath(f"pipeline.{SUFFIXES[language]}").write_text(text)
     pipeline = load_pipeline(tmp_path)

@@ -259,8 +259,8 @@ def test_a_journal_that_is_gone_is_damage_and_not_a_new_log(log: Log) -> None:
 
 def test_a_log_of_another_format_is_refused(tmp_path: Path) -> None:
     (tmp_path / "log" / "journal").mkdir(parents=True)
-    (tmp_path / "log" / "identity.json").write_text('{"format": 2, "identity": "x", "created_at": 0}')
-    with pytest.raises(LogError, match="has format 2"):
+    (tmp_path / "log" / "identity.json").write_text('{"format": 1, "identity": "x", "created_at": 0}')
+    with pytest.raises(LogError, match="has format 1"):
         Log.open(tmp_path / "log")
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 
 from penstock.log import Epoch, Log
-from penstock.model import Pipeline, Stream
+from penstock.model import History, Pipeline, Stream
 
 LOOKS = 4
 """How often the clock is looked at while the shortest idle time passes."""
@@ -28,7 +28,9 @@ class Idleness:
         self._pipeline = pipeline
         self._epoch = epoch
         self._clock = clock
-        self._streams = [each for each in pipeline.relations if isinstance(each, Stream) and each.event_time]
+        streams = [each for each in pipeline.relations if isinstance(each, Stream) and each.event_time]
+        # A history goes on with its table, which nothing waits for.
+        self._streams = [each for each in streams if not isinstance(each, History)]
         idle = [each.idle for each in self._streams if each.idle is not None]
         self._every = min(idle) / LOOKS if idle else None
         self._due_at = datetime.min.replace(tzinfo=UTC)

@@ -28,7 +28,7 @@ from penstock.log.frame import (
 )
 
 MAGIC = b"PENSTOCK"
-FORMAT = 1
+FORMAT = 2
 PRELUDE = struct.Struct("<8sIIII")
 LOOK = 4096
 SEARCH = 1 << 20

@@ -12,7 +12,7 @@ import scala.util.Using
   * The preludes have it under a checksum; identity.json is asked only where none of them can be read.
   */
 object Identity {
-  private val Format = 1
+  private val Format = 2
 
   def of(folder: Path): String = {
     val preludes = newest(folder.resolve("journal")).iterator ++ newest(folder.resolve("sealed")).map(_.resolve("headers.journal"))

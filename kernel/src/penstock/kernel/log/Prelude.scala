@@ -25,6 +25,7 @@ final case class Prelude(identity: String, topics: Map[String, Standing], files:
 
 object Prelude {
   private val Magic = ByteBuffer.wrap("PENSTOCK".getBytes).order(ByteOrder.LITTLE_ENDIAN).getLong
+  private val Version = 2
   val Front = 24
 
   /** The prelude of `file`, or None if it is damaged. */
@@ -33,7 +34,7 @@ object Prelude {
     val there = file.read(0, front, 0, Front) == Front
     val found = ByteBuffer.wrap(front).order(ByteOrder.LITTLE_ENDIAN)
     val length = found.getInt(12)
-    if (!there || found.getLong(0) != Magic || found.getInt(8) != 1 || length < 0 || length > file.size - Front) return None
+    if (!there || found.getLong(0) != Magic || found.getInt(8) != Version || length < 0 || length > file.size - Front) return None
     val text = new Array[Byte](length)
     val crc = new CRC32
     crc.update(front, 0, 16)
