@@ -49,6 +49,12 @@ VIEWS = [
     ("SELECT id FROM (SELECT *, rank() OVER (ORDER BY x) AS n FROM s) WHERE n <= 3", [BY_S, BY_S, BY_S]),
     ("SELECT id, (SELECT x FROM u) AS x FROM t", [FIXED, BY_T]),
     ("SELECT x FROM s UNION SELECT id FROM t", [BY_S]),
+    ("SELECT t.id, u.x FROM t ASOF JOIN u MATCH_CONDITION (t.k >= u.x)", [BY_BOTH]),
+    ("SELECT s.id, t.city FROM s ASOF JOIN t MATCH_CONDITION (s.x >= t.k)", [BY_S]),
+    (
+        "SELECT city, count(*) AS n FROM t LEFT ASOF JOIN s MATCH_CONDITION (t.k >= s.x) GROUP BY city",
+        [BY_S, BY_T],
+    ),
     ("SELECT t.id, n FROM t JOIN VALUES (1, 2) AS v (id, n) ON t.id = v.id", [BY_T]),
 ]
 
