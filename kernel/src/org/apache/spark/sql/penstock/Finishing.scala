@@ -19,6 +19,7 @@ final class Finishing(clocks: Clocks, complete: Option[Map[String, Long]]) {
   }
 
   private def held(plan: LogicalPlan): LogicalPlan = (plan, clocks.bounds.of(plan)) match {
+    case (join: AsOfJoin, _) => asOf(join).fold(plan) { case (over, version) => Held(over, version.streams.toSeq.sorted, join) }
     case (window: Window, Seq(bound)) if bound.keyed => Held(bound.clock.over(bound.value), bound.clock.streams.toSeq.sorted, window)
     case (join: Join, Seq(left, right)) if left.keyed =>
       Held(of(join.joinType, left, right), left.clock.streams.toSeq.sorted, join)
@@ -26,9 +27,11 @@ final class Finishing(clocks: Clocks, complete: Option[Map[String, Long]]) {
   }
 
   private def over(plan: LogicalPlan, times: Map[String, Long]): LogicalPlan = {
-    def isOver(time: Expression, bound: TimeBound): Expression =
-      bound.clock.streams.toSeq.sorted.map(stream => LessThanOrEqual(time, Literal(times(stream), LongType)): Expression).reduce(And(_, _))
+    def isOver(time: Expression, bound: TimeBound): Expression = passed(time, bound.clock)
+    def passed(time: Expression, clock: Clock): Expression =
+      clock.streams.toSeq.sorted.map(stream => LessThanOrEqual(time, Literal(times(stream), LongType)): Expression).reduce(And(_, _))
     (plan, clocks.bounds.of(plan)) match {
+      case (join: AsOfJoin, _) => asOf(join).fold(plan) { case (over, version) => Filter(passed(over, version), join) }
       case (aggregate: Aggregate, Seq(bound)) if bound.clock.shape == Shape.Gap =>
         // The end of the last row, not of the session itself: Catalyst would look at that before sessions are merged.
         val end = Alias(AggregateExpression(Max(GetStructField(bound.value, 1)), Complete, isDistinct = false), "end")()
@@ -49,6 +52,14 @@ final class Finishing(clocks: Clocks, complete: Option[Map[String, Long]]) {
       case _ => plan
     }
   }
+
+  /** When the rows of an as-of join are complete, and by whose clock: a version that comes when their time is over does not count for them. Only for
+    * rows that stay as they are, looking back into versions that do.
+    */
+  private def asOf(join: AsOfJoin): Option[(Expression, Clock)] = for {
+    times <- AsOfTimes.of(join) if !times.forward && clocks.isComplete(join.left) && clocks.of(join.left, times.left).exists(_.shape == Shape.Time)
+    version <- clocks.of(join.right, times.right) if version.shape == Shape.Time && version.complete
+  } yield (version.over(times.left), version)
 
   /** When a pair is over, or a row without a partner. */
   private def of(kind: JoinType, left: TimeBound, right: TimeBound): Expression = kind match {
