@@ -4,6 +4,7 @@
 |---|---|
 | numbers | a number, or its text; `NaN`, `Infinity`, `-Infinity` |
 | DECIMAL | the same; rounded to the column's scale |
+| BOOLEAN | true or false, or a text that Spark casts to one: `yes`, `f`, `1` |
 | STRING | a text; a number or a boolean stands for its text |
 | BINARY | hexadecimal digits |
 | DATE, TIMESTAMP | `2024-01-31`, `2024-01-31 12:00:00.5`; UTC, or with `Z`, `+02:00`, `Europe/Rome` at the end |
@@ -25,6 +26,8 @@ import numpy as np
 
 from penstock.schema import Array, Column, Decimal, Map, Scalar, Struct, Type, type_text
 
+TRUTHS = dict.fromkeys(("true", "t", "yes", "y", "1"), True) | dict.fromkeys(("false", "f", "no", "n", "0"), False)
+"""As Spark casts texts."""
 BITS = {"TINYINT": 8, "SMALLINT": 16, "INT": 32, "BIGINT": 64}
 TIME = re.compile(
     r"(\d{4})-(\d{1,2})-(\d{1,2})(?:[ T](\d{1,2}):(\d{2})(?::(\d{2})(?:\.(\d{1,6})\d*)?)?)?\s*(\S+)?", re.ASCII
@@ -144,11 +147,10 @@ def _float(type_: Scalar, value: Any) -> float:
 
 
 def _truth(type_: Scalar, value: Any) -> bool:
-    if isinstance(value, str) and value.lower() in ("true", "false"):
-        return value.lower() == "true"
-    if not isinstance(value, bool):
+    word = str(value).strip().lower()
+    if word not in TRUTHS or isinstance(value, float):
         raise _misfit(type_, value)
-    return value
+    return TRUTHS[word]
 
 
 def _string(type_: Scalar, value: Any) -> str:
