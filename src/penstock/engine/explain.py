@@ -108,6 +108,8 @@ def _late(view: View, plan: Compiled) -> str:
             return f"rows correct windows for {allowed} after their end; then they go to {late_rows(view.name)}"
         case "keep" if view.name in plan.late:
             return f"rows go to {late_rows(view.name)}"
+        case "drop" if view.name in plan.late:
+            return "rows are counted, and dropped"
         case _:
             return ""
 
