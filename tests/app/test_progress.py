@@ -1,12 +1,23 @@
 """How far a run has come: gathered from its batches and the log."""
 
+from collections.abc import Iterator
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from pathlib import Path
 
+import pytest
+
 from penstock.app.progress import Meter, Progress
+from penstock.cli.run import progress_text
 from penstock.engine.batches import Committed
 from penstock.log import Log
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Iterator[Log]:
+    with Log.open(tmp_path) as opened:
+        yield opened
 
 
 def done(batch: int, start: int, end: int, **changes: int) -> Committed:
@@ -47,3 +58,32 @@ def test_dead_letters_are_counted_over_all_batches(tmp_path: Path) -> None:
             meter.add(replace(done(letters, 0, 0), letters=letters))
         meter.tell()
     assert [each.letters for each in told] == [5]
+
+
+def test_too_many_late_rows_are_told(log: Log) -> None:
+    log.create_topic("events", "n BIGINT")
+    log.append("events", [{"n": number} for number in range(50)])
+    told: list[Progress] = []
+    meter = Meter(
+        log, ["events"], told.append, alerts={"strict": Decimal("1.5"), "lax": Decimal(2), "other": Decimal(0)}
+    )
+    meter.add(Committed(0, 0, 99, {}, timedelta(0), repeated=False, late={"strict": 1, "lax": 1}))
+    meter.tell(now=True)
+    assert told[0].alerts == {"strict": 2.0}
+    assert "ALERT, too many late: strict 2 %" in progress_text(told[0])
+
+
+def test_watermarks_and_open_windows_are_told(log: Log) -> None:
+    log.create_topic("events", "n BIGINT")
+    told: list[Progress] = []
+    micros = 1_704_067_200_000_000
+    meter = Meter(
+        log, ["events"], told.append, lambda frame: {"events": micros + frame, "past": -(2**62), "done": 2**62}
+    )
+    meter.add(Committed(0, 0, 7, {}, timedelta(0), repeated=False, open={"hourly": 3}))
+    meter.tell(now=True)
+    assert told[0].watermarks["events"] == datetime(2024, 1, 1, 0, 0, 0, 7, UTC)
+    text = progress_text(told[0])
+    assert "events 2024-01-01 00:00:00 (" in text and " ago)" in text
+    assert "done the end" in text
+    assert text.endswith("; open windows: hourly 3")

@@ -67,6 +67,8 @@ REFUSED = {
     "option-later-retain": f"{AT} WITH (retain = '7 days');",
     "view-emit": "CREATE VIEW v WITH (emit = 'finally') AS SELECT 1;",
     "view-late": "CREATE VIEW v WITH (store = 'topic', late = 'ignore') AS SELECT 1;",
+    "view-late-alert": "CREATE VIEW v WITH (late_alert = 5) AS SELECT 1;",
+    "view-late-alert-of-all": "CREATE VIEW v WITH (late_alert = '100 %') AS SELECT 1;",
     "view-lateness-no-duration": "CREATE VIEW v WITH (late = 'correct', allowed_lateness = 5) AS SELECT 1;",
     "view-lateness-without-correct": "CREATE VIEW v WITH (late = 'drop', allowed_lateness = '1 hour') AS SELECT 1;",
     "view-correct-without-lateness": "CREATE VIEW v WITH (emit = 'final', late = 'correct') AS SELECT 1;",

@@ -1,6 +1,7 @@
 """What can be said in Python: the same as in SQL, with the same errors."""
 
 from datetime import timedelta
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -97,11 +98,13 @@ ps.option("spark.sql.caseSensitive", False)
 
 def test_a_view_says_how_it_deals_with_time(load: Any) -> None:
     (view,) = load("""
-@ps.view(emit="final", late="correct", allowed_lateness="1 hour")
+@ps.view(emit="final", late="correct", allowed_lateness="1 hour", late_alert="0.5 %")
 def hourly(spark):
     return 1
 """).views
-    assert view.options == ViewOptions(emit="final", late="correct", allowed_lateness=timedelta(hours=1))
+    assert view.options == ViewOptions(
+        emit="final", late="correct", allowed_lateness=timedelta(hours=1), late_alert=Decimal("0.5")
+    )
 
 
 def test_python_and_sql_declare_the_same(load: Any) -> None:

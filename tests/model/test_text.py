@@ -20,7 +20,7 @@ SET memory = '4g';
 CREATE VIEW spend WITH (store = 'topic', key = 'city, `the hour`') AS
   SELECT city, -- where
     sum(amount)   AS spend FROM orders GROUP BY city;
-CREATE VIEW hourly WITH (allowed_lateness = '90 minutes', late = 'correct', emit = 'final') AS
+CREATE VIEW hourly WITH (allowed_lateness = '90 minutes', late = 'correct', late_alert = '1.5 %', emit = 'final') AS
   SELECT window.start, count(*) AS n FROM orders GROUP BY window(at, '1 hour');
 CREATE VIEW plain WITH (emit = 'changes', late = 'keep') AS SELECT city FROM customers;
 CREATE TABLE customers (id BIGINT PRIMARY KEY, city STRING) WITH (topic = 'shop.customers');

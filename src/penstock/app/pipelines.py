@@ -125,7 +125,8 @@ def working(at: Opened, watch: Watch = NOBODY) -> Iterator[Working]:
         held.enter_context(locked(home, name))
         ready = prepared(spark, at.pipeline, log, home, plan=plan)
         topics = [relation.topic for relation in at.pipeline.relations]
-        meter = Meter(log, topics, watch.on_progress, lambda frame: run.watermarks(frame))
+        alerts = {view.name: most for view in at.pipeline.views if (most := view.options.late_alert) is not None}
+        meter = Meter(log, topics, watch.on_progress, lambda frame: run.watermarks(frame), alerts)
         run = Run(spark, log, home, ready, meter.add, epoch)
         watch.on_ready(ready.lineage.number, log.folder)
         yield Working(spark, log, run, meter)

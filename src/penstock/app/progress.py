@@ -8,9 +8,11 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from itertools import islice, takewhile
 from threading import Lock
 from time import monotonic
+from types import MappingProxyType
 
 from penstock.engine.batches import Committed
 from penstock.log import Log
@@ -25,7 +27,8 @@ MOST_LAG = 10_000
 class Progress:
     """What was done since the last one: up to which batch, what was read, in how many seconds of work, what changed,
     how many records became dead letters, how many rows came too late for each view, and how many frames are left.
-    `watermarks`: how far each stream has come, and `open`, how many windows each view has open.
+    `watermarks`: how far each stream has come; `open`, how many windows each view has open; and `alerts`, for which
+    views more rows were late, of a hundred, than was said.
     """
 
     batch: int
@@ -39,10 +42,13 @@ class Progress:
     late: Mapping[str, int] = field(default_factory=dict)
     watermarks: Mapping[str, datetime] = field(default_factory=dict)
     open: Mapping[str, int] = field(default_factory=dict)
+    alerts: Mapping[str, float] = field(default_factory=dict)
 
 
 class Meter:
-    """`watermarks` tells how far each stream had come before a frame, in microseconds."""
+    """`watermarks` tells how far each stream had come before a frame, in microseconds; `alerts` how many rows of a
+    hundred may be late for a view.
+    """
 
     def __init__(
         self,
@@ -50,7 +56,9 @@ class Meter:
         topics: Iterable[str],
         on_progress: Callable[[Progress], None],
         watermarks: Callable[[int], Mapping[str, int]] = lambda _: {},
+        alerts: Mapping[str, Decimal] = MappingProxyType({}),
     ) -> None:
+        self._alerts = alerts
         self._watermarks = watermarks
         self._log = log
         self._topics = frozenset(topics)
@@ -93,7 +101,12 @@ class Meter:
             dict(+late),
             {stream: _time(micros) for stream, micros in self._watermarks(end).items()},
             done[-1].open,
+            self._alarming(late, records),
         )
+
+    def _alarming(self, late: Mapping[str, int], records: int) -> dict[str, float]:
+        shares = {view: 100 * late.get(view, 0) / max(records, 1) for view in self._alerts}
+        return {view: share for view, share in shares.items() if share > self._alerts[view]}
 
     def _read(self, start: int, end: int) -> tuple[int, int]:
         counts = [count for _, count in takewhile(lambda each: each[0] < end, self._counts(start))]

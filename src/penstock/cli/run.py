@@ -157,6 +157,8 @@ def progress_text(done: "Progress") -> str:
     told = f"batch {done.batch}: {read}; changes: {changed or 'none'}{late}{letters}; lag: {_count(done.lag, 'frame')}"
     open_ = ", ".join(f"{view} {count:,}" for view, count in sorted(done.open.items()))
     times = ", ".join(f"{stream} {_watermark(time)}" for stream, time in sorted(done.watermarks.items()))
+    alerts = ", ".join(f"{view} {share:.3g} %" for view, share in sorted(done.alerts.items()))
+    told += f"; ALERT, too many late: {alerts}" if alerts else ""
     return told + (f"; watermark: {times}" if times else "") + (f"; open windows: {open_}" if open_ else "")
 
 

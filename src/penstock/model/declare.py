@@ -57,6 +57,7 @@ class ViewWords(TypedDict, total=False):
     emit: Emit
     late: Late
     allowed_lateness: str | timedelta
+    late_alert: str
 
 
 def stream(name: str, schema: str | Schema, **options: Unpack[StreamWords]) -> Stream:

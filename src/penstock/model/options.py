@@ -5,10 +5,12 @@ turns them into what the values of this room take, or refuses with the place. Ra
 `Stream`, `Table`, `ViewOptions` and `PipelineOptions` check those themselves.
 """
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
+from decimal import Decimal
 from pathlib import Path
 from typing import Any, Literal
 
@@ -18,6 +20,7 @@ from penstock.model.pipeline import OURS
 from penstock.model.scanner import Source, name_value, tokens
 
 Kind = Literal["stream", "table", "view", "pipeline"]
+SHARE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*%\s*")
 
 
 @dataclass(frozen=True)
@@ -122,6 +125,16 @@ def _duration(word: str, value: object) -> timedelta:
         raise _wrong(word, value, expected=error.detail or "It is a duration.", hint=error.hint) from None
 
 
+def _share(word: str, value: object) -> Decimal:
+    """'0.5 %'  =>  Decimal("0.5")"""
+    if isinstance(value, Decimal):
+        return value
+    found = SHARE.fullmatch(value) if isinstance(value, str) else None
+    if found is None:
+        raise _wrong(word, value, expected="It is a number of per cent.", hint="Write it as '1 %'.")
+    return Decimal(found[1])
+
+
 def _names(word: str, value: object) -> tuple[str, ...]:
     """'city, hour'  =>  ("city", "hour")"""
     if isinstance(value, Sequence) and not isinstance(value, str) and all(isinstance(name, str) for name in value):
@@ -155,7 +168,14 @@ READERS: Mapping[Kind, Mapping[str, Callable[[str, object], object]]] = {
         "topic": _text,
     },
     "table": {"event_time": _text, "history": _text, "watermark": _duration, "partitions": _count, "topic": _text},
-    "view": {"store": _text, "key": _names, "emit": _text, "late": _text, "allowed_lateness": _duration},
+    "view": {
+        "store": _text,
+        "key": _names,
+        "emit": _text,
+        "late": _text,
+        "allowed_lateness": _duration,
+        "late_alert": _share,
+    },
     "pipeline": {
         "max_records_per_batch": _count,
         "trigger_interval": _duration,

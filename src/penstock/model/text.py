@@ -7,6 +7,7 @@ gives the same declarations again; of a view in Python only the function's name 
 from collections.abc import Iterator, Mapping
 from dataclasses import fields
 from datetime import timedelta
+from decimal import Decimal
 from pathlib import Path
 from typing import Any, assert_never
 
@@ -21,6 +22,7 @@ from penstock.schema import quoted
 # Those of the pipeline's options that can change an answer, beside spark.sql.*
 MEANING = ("ansi", "time_zone", "shuffle_partitions")
 TIMING = ("emit", "late", "allowed_lateness")
+"""What answers depend on."""
 
 
 def declaration_text(pipeline: Pipeline, *, meaning_only: bool = False) -> str:
@@ -73,6 +75,7 @@ def _view_text(view: View, *, meaning_only: bool) -> str:
     key, store = view.options.key, view.options.store
     given: dict[str, Any] = {"key": ", ".join(map(quoted, key)) if key else None}
     given |= {"store": store if store != "table" else None}
+    given |= {} if meaning_only else {"late_alert": view.options.late_alert}
     given |= {word: value for word in TIMING if (value := getattr(view.options, word)) != getattr(ViewOptions(), word)}
     return f"CREATE VIEW {view.name}{_with(given)} AS\n{_query_text(view.query, meaning_only=meaning_only)}"
 
@@ -110,12 +113,14 @@ def _with(given: Mapping[str, Any]) -> str:
     return f" WITH ({', '.join(words)})" if words else ""
 
 
-def _value_text(value: str | int | timedelta | Path) -> str:
+def _value_text(value: str | int | timedelta | Path | Decimal) -> str:
     match value:
         case bool():
             return str(value).lower()
         case int():
             return str(value)
+        case Decimal():
+            return string_text(f"{value:f} %")
         case timedelta():
             return string_text(duration_text(value))
         case str() | Path():

@@ -8,6 +8,7 @@ import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import timedelta
+from decimal import Decimal
 from typing import Any, Literal, get_args
 
 from penstock.errors import ModelError, Spot, did_you_mean
@@ -17,6 +18,7 @@ Store = Literal["table", "topic", "none"]
 STORES: tuple[str, ...] = get_args(Store)
 Emit = Literal["changes", "final"]
 Late = Literal["keep", "drop", "correct"]
+MOST = 100
 TAKEN = ("sqlite_", "_penstock")
 
 
@@ -74,7 +76,7 @@ class ViewOptions:
 
     `key` names columns that identify a row, where the query itself does not tell. `emit`: windows are shown as they
     fill, or once they are complete. `late`: rows that come after that are kept in a topic of their own, or dropped, or
-    correct the window as long as `allowed_lateness` says.
+    correct the window as long as `allowed_lateness` says. When more than `late_alert` per cent are late, a run says so.
     """
 
     store: Store = "table"
@@ -82,6 +84,7 @@ class ViewOptions:
     emit: Emit = "changes"
     late: Late = "keep"
     allowed_lateness: timedelta = timedelta(0)
+    late_alert: Decimal | None = None
 
     def __post_init__(self) -> None:
         if self.store not in STORES:
@@ -94,6 +97,13 @@ class ViewOptions:
         check_word("emit", self.emit, get_args(Emit))
         check_word("late", self.late, get_args(Late))
         _check_lateness(self.late, self.allowed_lateness)
+        if self.late_alert is not None and not 0 <= self.late_alert < MOST:
+            raise ModelError(
+                f"late_alert cannot be {self.late_alert} %",
+                detail="It is how many of a hundred rows may be late.",
+                hint="Write: late_alert = '1 %'",
+                about="late_alert",
+            )
         if self.key is not None and not self.key:
             raise ModelError("a view's key has at least one column", about="key")
         if self.key is not None and len({name.lower() for name in self.key}) < len(self.key):
