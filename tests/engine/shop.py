@@ -1,23 +1,26 @@
 """A shop: orders, customers that move, tags that come and go.
 
-The views have an aggregate of a join, a view over it, a join without a key, and a bag; some deletions find nothing, and
-become dead letters.
+The views have an aggregate of a join, a view over it, a join without a key, a bag, windows that are shown when they are
+complete, and sessions; some deletions find nothing, and become dead letters; some orders come too late.
 """
 
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
 from pyspark.sql import SparkSession
 
-from penstock.engine.sinks import DEAD_LETTERS
+from penstock.engine.oracle import Oracle
+from penstock.engine.sinks import DEAD_LETTERS, late_rows
 from penstock.log import Log, Record
 from tests.engine.business import Business
 
 DECLARATIONS = """
 SET trigger_interval = '20 milliseconds';
 SET shuffle_partitions = 2;
-CREATE STREAM orders (id BIGINT, customer BIGINT, amount DECIMAL(10,2));
+CREATE STREAM orders (id BIGINT, customer BIGINT, amount DECIMAL(10,2), at TIMESTAMP)
+  WITH (event_time = 'at', watermark = '5 seconds');
 CREATE TABLE customers (id BIGINT PRIMARY KEY, city STRING);
 CREATE TABLE tags (customer BIGINT, tag STRING);
 CREATE VIEW spend AS
@@ -26,8 +29,15 @@ CREATE VIEW spend AS
 CREATE VIEW sizes AS SELECT orders, count(*) AS cities FROM spend GROUP BY orders;
 CREATE VIEW tagged AS SELECT o.id, tag FROM orders o JOIN tags t ON o.customer = t.customer WHERE amount > 20;
 CREATE VIEW popular AS SELECT tag, count(*) AS n FROM tags GROUP BY tag;
+CREATE VIEW sold WITH (emit = 'final') AS
+  SELECT window.start AS since, count(*) AS orders, max(amount) AS largest
+  FROM orders GROUP BY window(at, '10 seconds');
+CREATE VIEW visits AS
+  SELECT customer, session_window.end AS until, count(*) AS orders
+  FROM orders GROUP BY customer, session_window(at, '4 seconds');
 """
 CUSTOMERS = 12
+START = datetime(2024, 1, 1, tzinfo=UTC)
 
 
 @dataclass
@@ -39,7 +49,7 @@ class Shop(Business):
     declarations = DECLARATIONS
 
     def create_topics(self, log: Log) -> None:
-        log.create_topic("orders", "id BIGINT, customer BIGINT, amount DECIMAL(10,2)")
+        log.create_topic("orders", "id BIGINT, customer BIGINT, amount DECIMAL(10,2), at TIMESTAMP", event_time="at")
         log.create_topic("customers", "id BIGINT, city STRING", key="id")
         log.create_topic("tags", "customer BIGINT, tag STRING")
 
@@ -51,7 +61,9 @@ class Shop(Business):
     def _order(self) -> dict[str, Any]:
         self._orders += 1
         amount = Decimal(self.random.randrange(5000)) / 100
-        return {"id": self._orders, "customer": self.random.randrange(CUSTOMERS), "amount": amount}
+        late = self.random.choice([0, 0, 1, 3, 20])
+        at = START + timedelta(seconds=self._orders - late)
+        return {"id": self._orders, "customer": self.random.randrange(CUSTOMERS), "amount": amount, "at": at}
 
     def _moving(self) -> list[dict[str, Any] | Record]:
         customer = self.random.randrange(CUSTOMERS)
@@ -72,3 +84,8 @@ class Shop(Business):
     def check_end(self, log: Log, spark: SparkSession, lineage: int = 1) -> None:
         super().check_end(log, spark, lineage)
         assert sum(1 for _ in log.read(self.topic(DEAD_LETTERS, lineage))) == self.misses
+        oracle = Oracle(spark, self.pipeline, log.folder, self.batches(log, lineage)[-1].note["until"])
+        for view in ("sold", "visits"):
+            values: list[Any] = [entry.value for entry in log.read(self.topic(late_rows(view), lineage))]
+            late = sorted((value["relation"], value["row"]) for value in values)
+            assert late == sorted(oracle.late(view)), view
