@@ -81,7 +81,7 @@ final class RunningChain(chain: Chain, pageLimit: Int, open: OpenWindows) {
     while (i < operators.length && operators(i).id != target) i += 1
     if (i == operators.length) out += envelope
     else if ((windows(i) != null || dates(i) != null) && Envelope.kind(envelope) == Envelope.Tick) inboxes(i).tick(envelope)
-    else inboxes(i).add(envelope)
+    else if (Envelope.kind(envelope) != Envelope.Tick || operators(i).ticks) inboxes(i).add(envelope)
   }
 
   private def runOperator(i: Int, inboxes: Array[Inbox], pages: PageStore, out: ArrayBuffer[Array[Byte]]): Unit = {

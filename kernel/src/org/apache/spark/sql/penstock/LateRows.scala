@@ -15,13 +15,17 @@ final class LateRows(eventTimes: Map[String, String], lateness: Lateness) {
     */
   def of(input: LogicalPlan, bound: TimeBound): Seq[LogicalPlan] = if (isKnown(input, bound)) Nil else found(input, bound)
 
-  /** The times whose late rows have been looked for, each with its windows; without windows, all that has the time. */
-  private val known = mutable.Set.empty[(ExprId, Seq[Expression])]
+  /** A time whose late rows have been looked for, under conditions, for its windows; without windows, for all that has the time. */
+  private case class Known(at: ExprId, windows: Seq[Expression], under: Set[Expression]) {
+    def covers(other: Known): Boolean = at == other.at && (windows.isEmpty || windows == other.windows) && under.subsetOf(other.under)
+  }
+  private val known = mutable.ArrayBuffer.empty[Known]
 
   /** Whether an operator below has left the rows out already, for the same windows. */
   private def isKnown(input: LogicalPlan, bound: TimeBound): Boolean = {
-    val asked = sources(input, bound).map { case (_, at, windows) => (at.exprId, windows.map(_.canonicalized)) }
-    val before = asked.nonEmpty && asked.forall { case (at, windows) => known((at, windows)) || known((at, Nil)) }
+    val under = input.collect { case Filter(condition, _) => JoinPlan.conjuncts(condition) }.flatten.filterNot(Lateness.isIn).map(_.canonicalized).toSet
+    val asked = sources(input, bound).map { case (_, at, windows) => Known(at.exprId, windows.map(_.canonicalized), under) }
+    val before = asked.nonEmpty && asked.forall(each => known.exists(_.covers(each)))
     known ++= asked
     before
   }

@@ -32,14 +32,18 @@ object Session {
     */
   def shielded(plan: LogicalPlan): LogicalPlan = plan.transformUpWithNewOutput {
     case aggregate: Aggregate if of(aggregate).exists(window => aggregate.aggregateExpressions.exists(isShown(_, window))) =>
-      val window = of(aggregate).get
-      val whole = CreateNamedStruct(Seq(Literal("start"), gathered(Min(GetStructField(window, 0))), Literal("end"), gathered(Max(GetStructField(window, 1)))))
-      val items = aggregate.aggregateExpressions.map {
-        case a: Attribute if a.exprId == window.exprId => Alias(whole, a.name)()
-        case Alias(e, name) if isShown(e, window) => Alias(outside(e, window, whole), name)()
-        case other => other
-      }
+      val items = told(aggregate, of(aggregate).get)
       aggregate.copy(aggregateExpressions = items) -> aggregate.output.zip(items.map(_.toAttribute)).filter { case (old, now) => old.exprId != now.exprId }
+  }
+
+  /** What is made of the groups, with the session as what its rows amount to. */
+  private def told(aggregate: Aggregate, window: Attribute): Seq[NamedExpression] = {
+    val whole = CreateNamedStruct(Seq(Literal("start"), gathered(Min(GetStructField(window, 0))), Literal("end"), gathered(Max(GetStructField(window, 1)))))
+    aggregate.aggregateExpressions.map {
+      case a: Attribute if a.exprId == window.exprId => Alias(whole, a.name)()
+      case Alias(e, name) if isShown(e, window) => Alias(outside(e, window, whole), name)()
+      case other => other
+    }
   }
 
   private def gathered(f: AggregateFunction): Expression = AggregateExpression(f, Complete, isDistinct = false)
@@ -57,11 +61,13 @@ object Session {
     case other => other.mapChildren(outside(_, window, whole))
   }
 
-  /** Groups by sessions, which are shielded, as groups by their starts, which sessions keep as they grow. */
+  /** Groups by sessions as groups by their starts, which sessions keep as they grow. */
   def grouped(node: Aggregate): LogicalPlan = of(node).fold[LogicalPlan](node) { window =>
     val others = node.groupingExpressions.filterNot(_.semanticEquals(window))
     val start = AttributeReference("session_start", window.dataType.asInstanceOf[StructType].head.dataType, nullable = false)()
     val end = Alias(gathered(Max(GetStructField(window, 1))), "session_end")()
-    Project(node.output, Aggregate(others :+ start, node.aggregateExpressions :+ end, Session(others, window, start, node.child)))
+    val items = told(node, window)
+    val named = items.zip(node.output).map { case (item, old) => if (item.exprId == old.exprId) old else Alias(item.toAttribute, old.name)(old.exprId) }
+    Project(named, Aggregate(others :+ start, items :+ end, Session(others, window, start, node.child)))
   }
 }
