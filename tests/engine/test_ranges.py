@@ -42,6 +42,24 @@ MET = """SELECT l.w, l.k, l.v, r.v AS rv FROM (SELECT *, window(at, '10 seconds'
     FULL JOIN (SELECT *, window(at, '10 seconds') AS w FROM b) r ON l.w = r.w AND l.k = r.k"""
 CLICKS = f"""SELECT window.start, count(*) AS n, count(bv) AS met FROM ({PAIRS.format("LEFT")})
     GROUP BY window(at, '10 seconds')"""
+FUNNEL = f"""SELECT window.start, count(*) AS n FROM a JOIN b ON {WITHIN}
+    JOIN b c ON b.k = c.k AND c.at BETWEEN b.at AND b.at + INTERVAL 6 SECONDS GROUP BY window(a.at, '10 seconds')"""
+NUMBERED = """SELECT *, row_number() OVER (PARTITION BY w ORDER BY v, at, k) AS place
+    FROM (SELECT *, window(at, '30 seconds') AS w FROM a)"""
+NARROWER = (
+    f"SELECT window.start, max(place) AS place, count(*) AS n FROM ({NUMBERED}) GROUP BY window(at, '10 seconds')"
+)
+MET_AGAIN = """SELECT window.start, count(*) AS n FROM (
+    SELECT l.at FROM (SELECT *, window(at, '30 seconds') AS w FROM a) l
+    JOIN (SELECT *, window(at, '30 seconds') AS w FROM b) r ON l.w = r.w AND l.k = r.k)
+    GROUP BY window(at, '10 seconds')"""
+FIRST_PAIRS = f"SELECT a.k, a.v, b.v AS bv FROM ({NUMBERED}) a JOIN b ON {WITHIN} WHERE place = 1"
+ODD = f"SELECT * FROM a WHERE v > 3 OR NOT EXISTS (SELECT 1 FROM b WHERE {WITHIN})"
+CHAIN = f"""SELECT a.k, a.at, b.at AS b_at, c.at AS c_at FROM a LEFT JOIN b ON {WITHIN}
+    LEFT JOIN b c ON a.k = c.k AND c.v > 2 AND c.at BETWEEN a.at AND a.at + INTERVAL 2 SECONDS"""
+APART = """SELECT a.k, a.at, b.at AS b_at FROM a RIGHT JOIN b
+    ON a.k = b.k AND a.v < b.v AND b.at - INTERVAL 3 SECONDS >= a.at AND b.at <= a.at + INTERVAL 9 SECONDS"""
+SUMS = "SELECT window AS w, sum(v) AS n FROM a GROUP BY window(at, '10 seconds')"
 FINAL = "emit = 'final'"
 CORRECT = "late = 'correct', allowed_lateness = '12 seconds'"
 VIEWS = {
@@ -71,6 +89,15 @@ VIEWS = {
     "met": ("", MET),
     "met_done": (FINAL, MET),
     "clicks_done": (FINAL, CLICKS),
+    "funnel": (FINAL, FUNNEL),
+    "narrower": (FINAL, NARROWER),
+    "met_again": (FINAL, MET_AGAIN),
+    "first_pairs": (FINAL, FIRST_PAIRS),
+    "odd": (FINAL, ODD),
+    "chain": (FINAL, CHAIN),
+    "apart": (FINAL, APART),
+    "sums_corrected": (CORRECT, SUMS),
+    "over_corrected": (FINAL, "SELECT w.start, sum(n) AS n FROM sums_corrected GROUP BY w"),
     "over": (FINAL, "SELECT w.end, count(*) AS n FROM sessions_done GROUP BY w.end"),
 }
 """Each with its options and its query."""

@@ -170,11 +170,13 @@ def check_final(shop: Bench) -> None:
         "SELECT k, count(*) AS n FROM s GROUP BY k",
         "SELECT sum(n) AS n FROM (SELECT window, count(*) AS n FROM s GROUP BY window(at, '10 seconds'))",
         "SELECT window, count(*) AS n FROM s GROUP BY window(at, '10 seconds') ORDER BY n DESC LIMIT 3",
+        "SELECT * FROM changing",
     ],
 )
 def test_what_nothing_completes_cannot_wait(spark: SparkSession, query: str) -> None:
     with refused("engine/view-cannot-wait"):
-        compiled(spark, pipeline_of(f"{DECLARED}\nCREATE VIEW x WITH (emit = 'final') AS\n  {query};"))
+        changing = "CREATE VIEW changing AS SELECT window, count(*) AS n FROM s GROUP BY window(at, '10 seconds');"
+        compiled(spark, pipeline_of(f"{DECLARED}\nCREATE VIEW x WITH (emit = 'final') AS\n  {query};\n{changing}"))
 
 
 @pytest.mark.spark

@@ -112,7 +112,8 @@ class Times:
 
     def learn(self, view: View, plan: Handle) -> None:
         """From now on queries that read the view know when its rows are complete."""
-        self._times.learn(view.name, plan)
+        how = waiting(view)
+        self._times.learn(view.name, plan, how.microseconds, how.final)
 
     def late(self, frame: DataFrame, view: View) -> list[DataFrame]:
         """The rows that its query leaves out, for each window that it groups by."""

@@ -50,6 +50,14 @@ final case class Clock(streams: Set[String], shape: Shape, delay: Long, complete
     case _ => 0
   })
 
+  /** How far the time of a row may be from the end of its window; None where that is not known. */
+  def length: Option[Long] = shape match {
+    case Shape.Time => Some(0L)
+    case Shape.Start(length) => Some(length)
+    case Shape.Window(length) if length >= 0 => Some(length)
+    case _ => None
+  }
+
   /** Of two inputs that meet. */
   def and(other: Clock): Clock =
     Clock(streams ++ other.streams, shape, math.max(delay, other.delay), complete && other.complete, timely && other.timely)

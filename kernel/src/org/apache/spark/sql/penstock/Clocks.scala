@@ -6,12 +6,15 @@ import org.apache.spark.sql.catalyst.expressions.aggregate.{AggregateExpression,
 import org.apache.spark.sql.catalyst.plans.{FullOuter, LeftOuter, RightOuter}
 import org.apache.spark.sql.catalyst.plans.logical._
 
+/** What is known of a view that is read: the clocks of its columns, and whether its rows stay as they are once they are shown. */
+final case class ViewClocks(columns: Map[String, Clock], stays: Boolean)
+
 /** The clocks of values in a plan.
   *
   * @param streams the event time of each stream that has one, by the stream's name
-  * @param views the clocks of the columns of views that are read, by the view's name and the column's
+  * @param views what is known of views that are read, by name
   */
-final class Clocks(streams: Map[String, String], views: Map[String, Map[String, Clock]]) {
+final class Clocks(streams: Map[String, String], views: Map[String, ViewClocks]) {
   val bounds = new TimeBounds(this)
   /** What was found out already: a column may be asked for by everything above it. */
   private val known = new IdentityHashMap[LogicalPlan, JavaMap[ExprId, Option[Clock]]]()
@@ -55,6 +58,7 @@ final class Clocks(streams: Map[String, String], views: Map[String, Map[String, 
 
   private def found(plan: LogicalPlan, column: Attribute): Option[Clock] = plan match {
     case leaf: LeafNode => declared(Door.relation(leaf), column)
+    case view: View => declared(view.desc.identifier.table, column)
     case Project(items, child) => items.find(_.exprId == column.exprId).flatMap {
       case same: Attribute => this.column(child, same)
       case item => of(child, item)
@@ -71,14 +75,14 @@ final class Clocks(streams: Map[String, String], views: Map[String, Map[String, 
     case join: Join => joined(join, column)
     // A version that comes later changes what was found.
     case join: AsOfJoin if join.left.outputSet.contains(column) => of(join.left, column).map(_.copy(complete = false))
-    case node: UnaryNode if column.references.subsetOf(node.child.outputSet) => of(node.child, column).flatMap(passed(node, _))
+    case node: UnaryNode if column.references.subsetOf(node.child.outputSet) => of(node.child, column).flatMap(passed(node, column, _))
     case _ => None
   }
 
   private def declared(relation: String, column: Attribute): Option[Clock] =
     if (relation == null) None
     else if (streams.get(relation).exists(_.equalsIgnoreCase(column.name))) Some(Clock(Set(relation), Shape.Time, 0, complete = true, timely = false))
-    else views.get(relation).flatMap(_.get(column.name))
+    else views.get(relation).flatMap(_.columns.get(column.name))
 
   private def expanded(expand: Expand, column: Attribute): Option[Clock] = {
     val at = expand.output.indexWhere(_.exprId == column.exprId)
@@ -100,15 +104,21 @@ final class Clocks(streams: Map[String, String], views: Map[String, Map[String, 
   /** A row whose time is a session's end still belongs to it. */
   private def ended(clock: Clock, shape: Shape): Clock = clock.copy(shape = shape, delay = clock.delay + 1)
 
-  private def passed(node: UnaryNode, clock: Clock): Option[Clock] = node match {
+  private def passed(node: UnaryNode, column: Attribute, clock: Clock): Option[Clock] = node match {
     case Filter(condition, _) => Some(clock.copy(timely = clock.timely || Lateness.isIn(condition)))
-    case _: Sort | _: RepartitionOperation | _: Generate | _: ResolvedHint | _: SubqueryAlias | _: View | _: Held => Some(clock)
+    case _: Sort | _: RepartitionOperation | _: Generate | _: ResolvedHint | _: SubqueryAlias | _: Held => Some(clock)
     case _: Distinct | _: Deduplicate | _: Window | _: WindowGroupLimit => bounds.of(node).headOption match {
-      case Some(bound) if bound.clock.closes => Some(clock.copy(delay = math.max(clock.delay, bound.clock.delay + bound.ahead)))
+      case Some(bound) if bound.clock.closes => Some(delayed(clock, column, bound, bound.clock.delay))
       case _ => Some(clock.copy(complete = false))
     }
     case _ => None
   }
+
+  /** The clock of a column behind an operator, whose rows may change until what bounds it is over: that is the column itself, or some way from it. */
+  private def delayed(clock: Clock, column: Attribute, bound: TimeBound, delay: Long): Clock =
+    if (bound.value.semanticEquals(column)) clock.copy(delay = math.max(clock.delay, delay + bound.ahead))
+    else if (!bound.keyed) clock.copy(delay = clock.delay + delay + bound.ahead)
+    else bound.clock.length.fold(clock.copy(complete = false))(length => clock.copy(delay = clock.delay + delay + length))
 
   private def joined(join: Join, column: Attribute): Option[Clock] = {
     val fromLeft = join.left.outputSet.contains(column)
@@ -124,7 +134,7 @@ final class Clocks(streams: Map[String, String], views: Map[String, Map[String, 
       if (!always || sides.isEmpty || !sides.forall(_.clock.closes)) found.copy(complete = false)
       else {
         val mine = sides.find(_.side == (if (fromLeft) 0 else 1)).get
-        found.copy(streams = sides.flatMap(_.clock.streams).toSet ++ found.streams, delay = (mine.ahead +: found.delay +: sides.map(_.clock.delay)).max)
+        delayed(found, column, mine, sides.map(_.clock.delay).max).copy(streams = sides.flatMap(_.clock.streams).toSet ++ found.streams)
       }
     }
   }
@@ -135,12 +145,21 @@ final class Clocks(streams: Map[String, String], views: Map[String, Map[String, 
     case union: Union => union.children.forall(isComplete)
     case _: Held => true
     // A row of a stream stays as it is.
-    case leaf: LeafNode => Option(Door.relation(leaf)).exists(name => streams.contains(name) || views.get(name).exists(_.values.exists(_.closes)))
-    case view: View => isComplete(view.child)
-    case aggregate: Aggregate if bounds.of(aggregate).isEmpty => false
-    case _: Aggregate | _: Join | _: Window | _: WindowGroupLimit | _: Distinct | _: Deduplicate =>
-      val found = bounds.of(plan)
-      found.nonEmpty && found.forall(_.clock.closes)
+    case leaf: LeafNode => Option(Door.relation(leaf)).exists(name => streams.contains(name) || views.get(name).exists(_.stays))
+    case view: View => views.get(view.desc.identifier.table).exists(_.stays)
+    case _: Aggregate | _: Distinct | _: Deduplicate => closes(plan)
+    // What the key has is held above: see `Finishing`.
+    case _: Window => closes(plan) && !bounds.of(plan).exists(_.keyed)
+    // Pairs are shown at once.
+    case join: Join => closes(plan) && !bounds.of(plan).exists(_.keyed) && isComplete(join.left) && isComplete(join.right)
     case _ => false
+  }
+
+  private def closes(plan: LogicalPlan): Boolean = bounds.of(plan).nonEmpty && bounds.of(plan).forall(_.clock.closes)
+
+  /** Whether the rows of a plan stay as they are from when they come. */
+  def stays(plan: LogicalPlan): Boolean = isComplete(plan) && !plan.exists {
+    case _: Project | _: Filter | _: Generate | _: Union | _: LeafNode | _: ResolvedHint | _: SubqueryAlias | _: View => false
+    case _ => true
   }
 }

@@ -2,7 +2,7 @@ package org.apache.spark.sql.penstock
 
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.expressions.aggregate.{AggregateExpression, Complete, Max}
-import org.apache.spark.sql.catalyst.plans.{FullOuter, JoinType, LeftAnti, LeftOuter, RightOuter}
+import org.apache.spark.sql.catalyst.plans.{ExistenceJoin, FullOuter, JoinType, LeftAnti, LeftOuter, RightOuter}
 import org.apache.spark.sql.catalyst.planning.ExtractEquiJoinKeys
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.types.LongType
@@ -23,6 +23,8 @@ final class Finishing(clocks: Clocks, complete: Option[Map[String, Long]]) {
     case (window: Window, Seq(bound)) if bound.keyed => Held(bound.clock.over(bound.value), bound.clock.streams.toSeq.sorted, window)
     case (join: Join, Seq(left, right)) if left.keyed =>
       Held(of(join.joinType, left, right), left.clock.streams.toSeq.sorted, join)
+    // Pairs are shown at once: what they are made of must be complete.
+    case (join: Join, Seq(_, _)) => join.mapChildren(of)
     case _ => plan
   }
 
@@ -48,7 +50,7 @@ final class Finishing(clocks: Clocks, complete: Option[Map[String, Long]]) {
           // A row whose key is NULL has no partner from the start.
           (passed +: Finishing.keys(join, bound.side).filter(_.nullable).map(IsNull(_): Expression)).reduce(Or(_, _))
         }
-        alone(join, certain, left, right)
+        alone(join.copy(left = of(join.left), right = of(join.right)), certain, left, right)
       case _ => plan
     }
   }
@@ -77,6 +79,7 @@ final class Finishing(clocks: Clocks, complete: Option[Map[String, Long]]) {
     val (rights, metRight) = marked(join.right)
     join.joinType match {
       case LeftAnti => Filter(isOver(left), join)
+      case ExistenceJoin(exists) => Filter(Or(exists, isOver(left)), join)
       case LeftOuter => Project(join.output, Filter(Or(IsNotNull(metRight), isOver(left)), join.copy(right = rights)))
       case RightOuter => Project(join.output, Filter(Or(IsNotNull(metLeft), isOver(right)), join.copy(left = lefts)))
       case FullOuter =>

@@ -62,7 +62,9 @@ final class JoinPlan(node: LogicalJoin, closing: Option[Closing] = None) {
     val both = for ((column, until, _) <- upper; (above, from, _) <- lower; distance <- Distance.between(column, above) if distance >= 0)
       yield Ranged(column, Some(from), Some(until), distance)
     val timed = both.filter(each => isTime(each.column))
-    timed.headOption.orElse(both.headOption).orElse(bounds(mine, theirs).headOption.map { case (column, bound, isLower) =>
+    val single = bounds(mine, theirs).sortBy { case (column, _, _) => if (isTime(column)) 0 else 1 }
+    val untimed = if (single.headOption.exists(each => isTime(each._1))) None else both.headOption
+    timed.headOption.orElse(untimed).orElse(single.headOption.map { case (column, bound, isLower) =>
       Ranged(column, Option.when(isLower)(bound), Option.when(!isLower)(bound), 0L)
     })
   }

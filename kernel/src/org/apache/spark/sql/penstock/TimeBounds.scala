@@ -68,7 +68,8 @@ final class TimeBounds(clocks: Clocks) {
   /** The streams of both sides tell when an operator's state can go. */
   private def together(bounds: Seq[TimeBound]): Seq[TimeBound] = {
     val streams = bounds.flatMap(_.clock.streams).toSet
-    bounds.map(bound => bound.copy(clock = bound.clock.copy(streams = streams)))
+    val delay = bounds.map(_.clock.delay).maxOption.getOrElse(0L)
+    bounds.map(bound => bound.copy(clock = bound.clock.copy(streams = streams, delay = delay)))
   }
 
   /** The times of both sides are no further apart than constants say. */

@@ -14,13 +14,14 @@ import scala.jdk.CollectionConverters._
   * @param histories those of them that are histories of tables
   */
 final class Times(streams: Map[String, String], histories: Set[String]) {
-  private var views = Map.empty[String, Map[String, Clock]]
+  private var views = Map.empty[String, ViewClocks]
   private def clocks = new Clocks(streams, views)
 
-  /** From now on queries that read the view know what its rows' times are. */
-  def learn(view: String, plan: LogicalPlan): Unit = {
+  /** From now on queries that read the view know what its rows' times are, and for how long they are corrected. */
+  def learn(view: String, plan: LogicalPlan, allowed: Long, waits: Boolean): Unit = {
     val known = clocks
-    views += view -> plan.output.flatMap(column => known.of(plan, column).filter(_.closes).map(column.name -> _)).toMap
+    val columns = plan.output.flatMap(column => known.of(plan, column).filter(_.closes).map(clock => column.name -> clock.copy(delay = clock.delay + allowed)))
+    views += view -> ViewClocks(columns.toMap, (waits && allowed == 0) || known.stays(plan))
   }
 
   /** The query without rows that come too late; with `waits`, with rows that are shown once they are complete. */
