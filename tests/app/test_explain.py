@@ -4,7 +4,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from penstock.engine.compile import compiled
-from penstock.engine.explain import Explained, conjuncts, explained, plan_text
+from penstock.engine.explain import Explained, conjuncts, explained
+from penstock.engine.plantext import plan_text
 from penstock.engine.query import Query, Tuning
 from penstock.model import pipeline_of
 from tests.texts import assert_golden

@@ -11,7 +11,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 import penstock as ps
 from penstock.engine.compile import compiled
-from penstock.engine.explain import explained, plan_text
+from penstock.engine.explain import explained
+from penstock.engine.plantext import plan_text
 from penstock.engine.query import Query, Tuning
 from penstock.log import Record
 from penstock.model import Function, Pipeline, View, pipeline_of

@@ -8,7 +8,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from penstock.engine.compile import compiled
-from penstock.engine.explain import explained, plan_text
+from penstock.engine.explain import explained
+from penstock.engine.plantext import plan_text
 from penstock.log import Record
 from penstock.model import Pipeline, load_pipeline
 from tests.engine.conftest import Bench

@@ -9,7 +9,8 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from penstock.engine.explain import explained, plan_text
+from penstock.engine.explain import explained
+from penstock.engine.plantext import plan_text
 from penstock.log import Record
 from tests.engine.conftest import Bench
 from tests.engine.test_python_functions import PythonBench

@@ -18,10 +18,11 @@ from penstock.app.place import Place, place_of
 from penstock.app.progress import Meter, Progress
 from penstock.engine.checkpoint import check_fits
 from penstock.engine.compile import compiled
-from penstock.engine.explain import explained, plan_text
+from penstock.engine.explain import explained
 from penstock.engine.fingerprint import check_unchanged, fingerprint_of
 from penstock.engine.lineage import newest
 from penstock.engine.locking import locked
+from penstock.engine.plantext import plan_text
 from penstock.engine.query import Query, Tuning
 from penstock.engine.run import Run, prepared, raised_epoch, settings_of
 from penstock.engine.session import session

@@ -1,6 +1,5 @@
-"""Explaining: a planned pipeline as text: operators, levels, chains, who shares what, and what bounds each state.
-
-`explained` takes what is needed out of the graph into plain values; `plan_text` draws them.
+"""Explaining: what a planned pipeline does, as plain values: operators, levels, chains, who shares what, and what
+bounds each state. `plantext` draws them.
 """
 
 import re
@@ -350,66 +349,3 @@ def _enclosed(text: str) -> bool:
         if not depth:
             return character == ")" and at == len(text) - 1
     return False
-
-
-def plan_text(plan: Explained, view: str | None = None) -> str:
-    """The plan, or what of it one view needs."""
-    links = [link for link in plan.links if view is None or any(view in part.readers for part in link.parts)]
-    answers = [answer for answer in plan.answers if view in (None, answer.name)]
-    return "\n".join(_lines(plan, links, answers, view))
-
-
-def _lines(plan: Explained, links: Sequence[Link], answers: Sequence[Answer], view: str | None) -> Iterator[str]:
-    counts = [_counted(len(plan.answers), "view"), _counted(plan.levels, "level"), _counted(len(plan.links), "chain")]
-    yield f"pipeline {plan.pipeline}: {', '.join(counts)}" + (f"; what view {view} needs" if view else "")
-    level = None
-    for link in links:
-        if link.level != level:
-            level = link.level
-            yield from ("", f"level {level}")
-        yield f"  chain by {link.key}"
-        for part in link.parts:
-            if view is None or view in part.readers:
-                yield from _part_lines(part)
-    yield ""
-    for answer in answers:
-        yield from _answer_lines(answer)
-    yield from _warning_lines([part for link in links for part in link.parts if view is None or view in part.readers])
-
-
-def _part_lines(part: Part) -> Iterator[str]:
-    yield f"    #{part.number} {part.does}"
-    yield f"       from    {_sources(part.inputs)}"
-    yield f"       keeps   {part.state}"
-    yield f"       state   {part.bound}"
-    shared = ", shared" if len(part.readers) > 1 else ""
-    yield f"       for     {', '.join(part.readers)}{shared}"
-
-
-def _warning_lines(parts: Sequence[Part]) -> Iterator[str]:
-    """What will fill the disk one day, if records keep coming."""
-    endless = [part for part in parts if part.bound.streams]
-    if endless:
-        yield ""
-    for part in endless:
-        yield f"warning: the state of #{part.number} is {part.bound}"
-
-
-def _answer_lines(answer: Answer) -> Iterator[str]:
-    key = f"key {', '.join(answer.key)}" if answer.key else "no key: a bag of rows"
-    kept = {"table": "a table and its changes", "topic": "its changes only", "none": "nothing"}[answer.kept]
-    yield f"view {answer.name} ({', '.join(answer.columns)}), {key}"
-    yield f"       from    {_sources(answer.inputs)}"
-    yield f"       keeps   {kept}"
-    if answer.shown:
-        yield f"       shown   {answer.shown}"
-    if answer.late:
-        yield f"       late    {answer.late}"
-
-
-def _sources(inputs: Sequence[Input]) -> str:
-    return "; ".join(f"{each.source} where {each.where}" if each.where else each.source for each in inputs)
-
-
-def _counted(count: int, what: str) -> str:
-    return f"{count} {what}{'' if count == 1 else 's'}"
