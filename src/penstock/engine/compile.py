@@ -127,7 +127,10 @@ class _Compiler:
         self._add(view, frame, self._times.late(asked, view))
         self._keep(view.name, frame)
         self._times.learn(view, self._door.planned(frame._jdf))
-        self._declare(view.name, frame._jdf.schema())
+        if self._times.opened(view, frame):
+            frame.createOrReplaceTempView(view.name)
+        else:
+            self._declare(view.name, frame._jdf.schema())
         del self._pending[self._under_way.pop().lower()]
 
     def _add(self, view: View, frame: DataFrame, late: Sequence[DataFrame]) -> None:

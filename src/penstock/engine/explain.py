@@ -283,7 +283,7 @@ class _Drawing:
     def _until(self, edge: Edge) -> str:
         """How long an as-of join keeps the rows of an input."""
         closing = edge.target.parts["closing"] if edge.port == 0 else None
-        return f" until the watermark of {closing.streams()[0]} has passed it" if closing else ""
+        return f" until the watermark of {' and '.join(closing.streams())} has passed it" if closing else ""
 
     def _rows(self, edge: Edge) -> str:
         """What a join keeps of one of its inputs."""

@@ -33,7 +33,7 @@ from penstock.engine.nodes import (
     Union,
     Window,
 )
-from penstock.engine.stateful import aggregated, assigned, held, joined, topped, windowed
+from penstock.engine.stateful import aggregated, assigned, held, joined, merged, topped, windowed
 from penstock.engine.timing import LATE, Times, Waiting, waiting
 from penstock.model import Stream, Table, View
 
@@ -127,6 +127,10 @@ class Flows:
                 return joined(self._graph, node, self._flow(left), self._flow(right), self._closing(node))
             case AsOf(left=left, right=right):
                 return paired(self._graph, node, self._flow(left), self._flow(right))
+            case Aggregate(child=Session(child=rows)) if made := merged(
+                self._graph, node, self._flow(rows), self._closing(node)
+            ):
+                return made
             case Aggregate(child=child):
                 return aggregated(self._graph, node, self._flow(child), self._closing(node))
             case Session(child=child):

@@ -88,6 +88,7 @@ class Oracle:
                 self._late[view.name] = self._times.late(asked, view) if kept else []
                 self._views[view.name] = self._times.complete(asked, view, self._complete)
                 self._times.learn(view, self._views[view.name]._jdf.queryExecution().analyzed())
+                self._times.opened(view, self._views[view.name])
                 self._views[view.name].createOrReplaceTempView(view.name)
                 return
             except AnalysisException as error:

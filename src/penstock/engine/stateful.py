@@ -99,6 +99,25 @@ def aggregated(graph: Graph, node: Aggregate, flow: Flow, closing: Handle | None
     return graph.answer(operator, node.columns, growing=False, key=key)
 
 
+def merged(graph: Graph, node: Aggregate, flow: Flow, closing: Handle | None) -> Flow | None:
+    """An aggregate over sessions that need not know their rows; nothing where rows leave, or what was gathered apart
+    cannot be put together.
+    """
+    plan = graph.door.aggregatePlan(node.plan, flow.growing)
+    if not list(graph.door.list(plan.gap())):
+        return None
+    *keys, _ = graph.door.list(plan.keys())
+    operator = graph.operator("sessions", plan=plan, node=node.plan, growing=True, closing=closing)
+    operator.row = list(node.columns)
+    for branch in flow.branches:
+        key = [graph.substituted(each, branch) for each in keys]
+        value = (*graph.over(plan.inputs(), branch), *graph.over(plan.gap(), branch))
+        graph.connect(branch, operator, 0, key=key, value=value)
+    *positions, _ = plan.keyColumns()
+    operator.key = tuple(node.columns[at].handle if at >= 0 else None for at in positions)
+    return graph.answer(operator, node.columns, growing=False, key=None)
+
+
 def assigned(graph: Graph, node: Session, flow: Flow, closing: Handle | None) -> Flow:
     """Rows learn which session they belong to."""
     operator = graph.operator("session", node=node.plan, closing=closing)

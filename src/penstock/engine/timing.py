@@ -86,16 +86,23 @@ class Times:
         self._spark = spark
         known = list(relations)
         streams = [each for each in known if isinstance(each, Stream) and each.event_time]
-        histories = spark._jvm.java.util.ArrayList()  # type: ignore[union-attr]
-        for each in known:
-            if isinstance(each, History):
-                histories.add(each.name)
-        self._times = door.times(self._map({each.name: each.event_time for each in streams}), histories)
+        histories = [each for each in known if isinstance(each, History)]
+        self._times = door.times(
+            self._map({each.name: each.event_time for each in streams}),
+            self._list(each.name for each in histories),
+            self._list(each.name for each in histories if each.watermark is None),
+        )
 
     def _map(self, items: Mapping[str, Any]) -> Handle:
         made = self._spark._jvm.java.util.HashMap()  # type: ignore[union-attr]
         for name, value in items.items():
             made.put(name, value)
+        return made
+
+    def _list(self, items: Iterable[str]) -> Handle:
+        made = self._spark._jvm.java.util.ArrayList()  # type: ignore[union-attr]
+        for item in items:
+            made.add(item)
         return made
 
     def timely(self, frame: DataFrame, view: View) -> DataFrame:
@@ -115,9 +122,16 @@ class Times:
         how = waiting(view)
         self._times.learn(view.name, plan, how.microseconds, how.final)
 
+    def opened(self, view: View, frame: DataFrame) -> bool:
+        """Whether a view only selects rows of a stream, so that views that read it see the stream's times; with a key
+        of its own it is more than that.
+        """
+        return not view.options.key and bool(self._times.opened(view.name, frame._jdf.queryExecution().analyzed()))
+
     def late(self, frame: DataFrame, view: View) -> list[DataFrame]:
         """The rows that its query leaves out, for each window that it groups by."""
-        found = self._times.late(frame._jdf, waiting(view).microseconds)
+        how = waiting(view)
+        found = self._times.late(frame._jdf, how.microseconds, how.final)
         return [DataFrame(each, self._spark) for each in found]
 
     def closing(self, node: Handle, how: Waiting) -> Handle | None:

@@ -207,7 +207,7 @@ case class Aggregate(
     }
   }
 
-  private[engine] def answer(key: UnsafeRow, g: Gathered, entries: Array[Array[Entries]]): UnsafeRow = {
+  private[engine] def answer(key: InternalRow, g: Gathered, entries: Array[Array[Entries]]): UnsafeRow = {
     var n = 1
     var o = 0
     var at = 0

@@ -15,9 +15,9 @@ import penstock.kernel.state.{Cursor, Entries, State}
   * With `ages`, left rows go when no version that comes can concern them; what was given out for them stays.
   */
 final case class AsOf(
-    id: Int, keyWidth: Int, outer: Boolean, order: (RowOrder, RowOrder), nearest: Nearest, edges: Seq[Edge], ages: Option[Ages] = None) extends Dated {
+    id: Int, keyWidth: Int, outer: Boolean, order: (RowOrder, RowOrder), nearest: Nearest, edges: Seq[Edge], ages: Option[Ages] = None, clocks: Int = 1) extends Dated {
   override def orders: Array[Comparator[Array[Byte]]] = Array(order._1, order._2)
-  override val dating: Option[Dating] = ages.map(_ => Dating(clocks = 1, delay = 0, allowed = 0, waits = false))
+  override val dating: Option[Dating] = ages.map(_ => Dating(clocks, delay = 0, allowed = 0, waits = false))
 
   @transient private lazy val looking = new Looking(order._1, order._2, nearest)
   @transient private lazy val left = new UnsafeRow(order._1.width)

@@ -17,7 +17,11 @@ object Hidden {
   /** The watermark of another stream that stood before the record. */
   def watermarkOf(stream: String): String = s"$Watermark of $stream"
 
-  def isHidden(name: String): Boolean = Names.contains(name) || name.startsWith(s"$Watermark of ")
+  /** The other stream whose watermark a column has; None if it is the topic's own. */
+  def streamOf(name: String): Option[String] = Option.when(name.startsWith(Other))(name.drop(Other.length))
+  private val Other = watermarkOf("")
+
+  def isHidden(name: String): Boolean = Names.contains(name) || name.startsWith(Other)
 
   private val Names = Set(Partition, Offset, AppendedAt, Place, Watermark, Deleted, Replaces, Headers)
 

@@ -39,9 +39,17 @@ final class AggregatePlan(node: LogicalAggregate, growing: Boolean) {
     }
   }
 
+  /** Of groups by sessions whose rows only come, and that can be put together: the time of a row and the end of its gap. Nothing elsewhere. */
+  val gap: Seq[Expression] = node.child match {
+    case session: Session if growing && gathering.merges && groups.lastOption.exists(_.exprId == session.start.exprId) &&
+        !inputs.exists(_.references.contains(session.start)) => Seq(GetStructField(session.window, 0), GetStructField(session.window, 1))
+    case _ => Nil
+  }
+
   def operator(id: Int, edges: Seq[Edge], closing: Option[Closing]): Operator = {
     val made = Aggregate(id, keyWidth, gathering, buffer, result, ordered, edges, closing.flatMap(_.timing))
-    closing.flatMap(_.dating).fold[Operator](made)(SessionGroups(made, node.aggregateExpressions.indexWhere(Session.isEnd(node, _)), _))
+    if (gap.nonEmpty) GrowingSessions(made, closing.flatMap(_.dating))
+    else closing.flatMap(_.dating).fold[Operator](made)(SessionGroups(made, node.aggregateExpressions.indexWhere(Session.isEnd(node, _)), _))
   }
 
   /** For each key its position among the output's columns, or -1. */

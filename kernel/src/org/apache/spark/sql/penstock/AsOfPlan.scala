@@ -6,6 +6,7 @@ import org.apache.spark.sql.catalyst.plans.{Inner, LeftOuter}
 import org.apache.spark.sql.catalyst.plans.logical.{AsOfJoin, Join => LogicalJoin, JoinHint, LogicalPlan}
 import org.apache.spark.sql.types.NullType
 import penstock.kernel.engine.{Ages, AsOf, Edge, Nearest, Operator, RowOrder}
+import penstock.kernel.source.Hidden
 
 /** An as-of join taken apart: its kind, the keys and times of both sides, and what must hold of each side and of both. */
 final class AsOfPlan(node: AsOfJoin) {
@@ -32,12 +33,8 @@ final class AsOfPlan(node: AsOfJoin) {
   def extraColumns(side: Int): Seq[Attribute] = ordering(side).map(_.toAttribute)
 
   private val stamps = ofBoth.flatMap(Versions.stampIn)
-  /** What frees the left rows: no version counts for one that has come before it and is older than the version's stamp. Null where all count. */
-  def closing: AsOfClosing =
-    if (stamps.isEmpty) null else node.right.collectLeaves().map(Door.relation).distinct match {
-      case Seq(stream) if stream != null => new AsOfClosing(stream)
-      case _ => null
-    }
+  /** What frees the left rows; null where nothing does. */
+  def closing: AsOfClosing = AsOfClosing.of(node).orNull
 
   /** `left` and `right` are the columns that the sides send, the time last. */
   def operator(id: Int, left: Seq[Attribute], right: Seq[Attribute], edges: Seq[Edge], closing: Option[AsOfClosing]): Operator = {
@@ -45,7 +42,8 @@ final class AsOfPlan(node: AsOfJoin) {
     def order(row: Seq[Attribute], ties: Seq[Expression]): RowOrder = RowOrder(row.length, (row.last +: ties).map(e => SortOrder(bind(e, row), Ascending)), ranked = 1)
     def all(conditions: Seq[Expression], row: Seq[Attribute]): Option[Expression] = conditions.reduceOption(And(_, _)).map(bind(_, row))
     val nearest = Nearest(times.forward, times.exact, all(ofBoth, left ++ right), certain.map(bind(_, right)), all(times.within, left ++ right))
-    AsOf(id, leftKeys.length, kind == "left", (order(left, Nil), order(right, AsOfTimes.ties(node))), nearest, edges, closing.map(_.ages(left.length - 1)))
+    AsOf(id, leftKeys.length, kind == "left", (order(left, Nil), order(right, AsOfTimes.ties(node))), nearest, edges,
+      closing.map(_.ages(left.length - 1)), closing.fold(1)(_.streams.length))
   }
 
   /** A version that had its stamp before its time counts for every row after it: see `Versions`. */
@@ -55,10 +53,21 @@ final class AsOfPlan(node: AsOfJoin) {
   }.reduce(And(_, _)))
 }
 
-/** The left rows of an as-of join are freed when the watermark of the stream of versions has passed their time. */
-final class AsOfClosing(stream: String) {
-  val streams: Array[String] = Array(stream)
-  def ages(time: Int): Ages = Ages(time, over = 1, kept = 1)
+/** The left rows of an as-of join are complete, and freed, when the watermarks of `streams` have passed their time by `reach` microseconds: no version
+  * counts for a row that has come before it and is older than that.
+  */
+final class AsOfClosing(val streams: Array[String], val reach: Long) {
+  def ages(time: Int): Ages = Ages(time, over = reach + 1, kept = reach + 1)
+}
+
+object AsOfClosing {
+  /** As the condition says under which versions count, of versions that are the rows of one stream: see `Versions`. */
+  def of(join: AsOfJoin): Option[AsOfClosing] = for {
+    times <- AsOfTimes.of(join)
+    stamps = join.condition.toSeq.flatMap(JoinPlan.conjuncts).flatMap(Versions.stampIn) if stamps.nonEmpty
+    stream <- join.right.collectLeaves().map(Door.relation).distinct match { case Seq(one) => Option(one); case _ => None }
+    reach <- times.reach
+  } yield new AsOfClosing(stamps.map(stamp => Hidden.streamOf(stamp.name).getOrElse(stream)).distinct.sorted.toArray, reach)
 }
 
 /** The times that an as-of join compares, the left one with the right one.
@@ -67,7 +76,13 @@ final class AsOfClosing(stream: String) {
   * @param exact whether they may be equal
   * @param within how far apart they may be
   */
-final case class AsOfTimes(left: Expression, right: Expression, forward: Boolean, exact: Boolean, comparison: Expression, within: Seq[Expression])
+final case class AsOfTimes(left: Expression, right: Expression, forward: Boolean, exact: Boolean, comparison: Expression, within: Seq[Expression]) {
+  /** How many microseconds after the left one the right one can be; None where that is not known. */
+  def reach: Option[Long] = if (!forward) Some(0L) else within.flatMap(JoinPlan.conjuncts).flatMap(TimeBounds.ordered).flatMap { case (lesser, greater, _) =>
+    val ((low, a), (high, b)) = (Distance.parted(lesser), Distance.parted(greater))
+    Option.when(low.semanticEquals(right) && high.semanticEquals(left))(b - a)
+  }.minOption
+}
 
 object AsOfTimes {
   /** None where the nearest row is looked for in both directions. */

@@ -32,10 +32,10 @@ final case class Clock(streams: Set[String], shape: Shape, delay: Long, complete
   }
 
   /** When a value is over, in microseconds. */
-  def over(value: Expression): Expression = Clock.plus(reached(value), more)
+  def over(value: Expression): Expression = TimeBounds.later(reached(value), more)
 
   /** When rows with that value are late, in microseconds: how long others take on their way does not count. */
-  def last(value: Expression): Expression = Clock.plus(reached(value), more - delay)
+  def last(value: Expression): Expression = TimeBounds.later(reached(value), more - delay)
 
   private def reached(value: Expression): Expression = shape match {
     case Shape.Window(_) => TimeWindows.micros(GetStructField(value, 1))
@@ -61,8 +61,4 @@ final case class Clock(streams: Set[String], shape: Shape, delay: Long, complete
   /** Of two inputs that meet. */
   def and(other: Clock): Clock =
     Clock(streams ++ other.streams, shape, math.max(delay, other.delay), complete && other.complete, timely && other.timely)
-}
-
-object Clock {
-  private def plus(time: Expression, more: Long): Expression = if (more == 0) time else Add(time, Literal(more, LongType))
 }

@@ -73,8 +73,7 @@ final class Clocks(streams: Map[String, String], views: Map[String, ViewClocks])
       val found = union.children.map(child => of(child, child.output(at)))
       if (found.exists(_.isEmpty) || found.flatten.map(_.shape).distinct.size > 1) None else Some(found.flatten.reduce(_ and _))
     case join: Join => joined(join, column)
-    // A version that comes later changes what was found.
-    case join: AsOfJoin if join.left.outputSet.contains(column) => of(join.left, column).map(_.copy(complete = false))
+    case join: AsOfJoin if join.left.outputSet.contains(column) => of(join.left, column).map(paired(join, column, _))
     case node: UnaryNode if column.references.subsetOf(node.child.outputSet) => of(node.child, column).flatMap(passed(node, column, _))
     case _ => None
   }
@@ -137,6 +136,13 @@ final class Clocks(streams: Map[String, String], views: Map[String, ViewClocks])
         delayed(found, column, mine, sides.map(_.clock.delay).max).copy(streams = sides.flatMap(_.clock.streams).toSet ++ found.streams)
       }
     }
+  }
+
+  /** Until a row's time is over for the versions, one that comes changes what was found. */
+  private def paired(join: AsOfJoin, column: Attribute, clock: Clock): Clock = AsOfClosing.of(join) match {
+    case Some(closing) if AsOfTimes.of(join).exists(_.left.semanticEquals(column)) =>
+      clock.copy(streams = clock.streams ++ closing.streams, delay = math.max(clock.delay, closing.reach))
+    case _ => clock.copy(complete = false)
   }
 
   /** Whether every row is complete once the watermark has passed the time that it belongs to. */

@@ -38,6 +38,30 @@ object Distance {
     case other => (other, 0L)
   }
 
+  /** The comparisons of a condition one by one, of two times where it compares their difference. */
+  def comparisons(condition: Expression): Seq[Expression] = condition match {
+    case And(a, b) => comparisons(a) ++ comparisons(b)
+    case between: Between if between.deterministic => comparisons(between.replacement)
+    case With(inside, shared) => comparisons(inside.transform { case ref: CommonExpressionRef => shared.find(_.id == ref.id).get.child })
+    case comparison: BinaryComparison => Seq((comparison.left, comparison.right) match {
+        case (Difference(a, b), Span(micros)) => comparison.withNewChildren(Seq(a, moved(b, micros)))
+        case (Span(micros), Difference(a, b)) => comparison.withNewChildren(Seq(moved(b, micros), a))
+        case _ => comparison
+      })
+    case other => Seq(other)
+  }
+
+  private def moved(time: Expression, micros: Long): Expression = TimestampAddInterval(time, Literal(micros, DayTimeIntervalType()), Some("UTC"))
+
+  /** The difference of two times; where clocks are changed it is not how far they are apart. */
+  private object Difference {
+    def unapply(e: Expression): Option[(Expression, Expression)] = e match {
+      case between @ SubtractTimestamps(a, b, false, _)
+          if a.dataType == b.dataType && (a.dataType == TimestampNTZType || between.zoneId.getRules.isFixedOffset) => Some((a, b))
+      case _ => None
+    }
+  }
+
   private def plus(inner: Expression, n: Long): (Expression, Long) = {
     val (base, sum) = parted(inner)
     (base, sum + n)

@@ -139,7 +139,8 @@ object Door {
     val dataset = frame.asInstanceOf[ClassicDataset[Row]]
     Streams.titled(Rewriting(ClassicDataset.ofRows(dataset.sparkSession, Distinct.hidden(dataset.queryExecution.analyzed)).queryExecution.optimizedPlan))
   }
-  def times(streams: JavaMap[String, String], histories: JavaList[String]): Times = new Times(streams.asScala.toMap, seq(histories).toSet)
+  def times(streams: JavaMap[String, String], histories: JavaList[String], unmarked: JavaList[String]): Times =
+    new Times(streams.asScala.toMap, seq(histories).toSet, seq(unmarked).toSet)
   /** How far the watermark of a topic has come before a frame; the options are those of the source. */
   def watermark(options: JavaMap[String, String], frame: Long): Long = {
     val asked = ReadOptions.of(new CaseInsensitiveStringMap(options))

@@ -19,7 +19,7 @@ final class Finishing(clocks: Clocks, complete: Option[Map[String, Long]]) {
   }
 
   private def held(plan: LogicalPlan): LogicalPlan = (plan, clocks.bounds.of(plan)) match {
-    case (join: AsOfJoin, _) => asOf(join).fold(plan) { case (over, version) => Held(over, version.streams.toSeq.sorted, join) }
+    case (join: AsOfJoin, _) => asOf(join).fold(plan) { case (over, streams) => Held(over, streams, join) }
     case (window: Window, Seq(bound)) if bound.keyed => Held(bound.clock.over(bound.value), bound.clock.streams.toSeq.sorted, window)
     case (join: Join, Seq(left, right)) if left.keyed =>
       Held(of(join.joinType, left, right), left.clock.streams.toSeq.sorted, join)
@@ -29,11 +29,11 @@ final class Finishing(clocks: Clocks, complete: Option[Map[String, Long]]) {
   }
 
   private def over(plan: LogicalPlan, times: Map[String, Long]): LogicalPlan = {
-    def isOver(time: Expression, bound: TimeBound): Expression = passed(time, bound.clock)
-    def passed(time: Expression, clock: Clock): Expression =
-      clock.streams.toSeq.sorted.map(stream => LessThanOrEqual(time, Literal(times(stream), LongType)): Expression).reduce(And(_, _))
+    def isOver(time: Expression, bound: TimeBound): Expression = passed(time, bound.clock.streams.toSeq.sorted)
+    def passed(time: Expression, streams: Seq[String]): Expression =
+      streams.map(stream => LessThanOrEqual(time, Literal(times(stream), LongType)): Expression).reduce(And(_, _))
     (plan, clocks.bounds.of(plan)) match {
-      case (join: AsOfJoin, _) => asOf(join).fold(plan) { case (over, version) => Filter(passed(over, version), join) }
+      case (join: AsOfJoin, _) => asOf(join).fold(plan) { case (over, streams) => Filter(passed(over, streams), join) }
       case (aggregate: Aggregate, Seq(bound)) if bound.clock.shape == Shape.Gap =>
         // The end of the last row, not of the session itself: Catalyst would look at that before sessions are merged.
         val end = Alias(AggregateExpression(Max(GetStructField(bound.value, 1)), Complete, isDistinct = false), "end")()
@@ -42,11 +42,11 @@ final class Finishing(clocks: Clocks, complete: Option[Map[String, Long]]) {
         Project(aggregate.output, Filter(isOver(over, bound), whole))
       case (_: Aggregate | _: Distinct | _: Deduplicate, Seq(bound)) =>
         plan.withNewChildren(Seq(Filter(isOver(bound.clock.over(bound.value), bound), plan.children.head)))
-      case (_: Window, Seq(bound)) => Filter(isOver(Finishing.later(bound.clock.over(bound.value), bound.ahead), bound), plan)
+      case (_: Window, Seq(bound)) => Filter(isOver(TimeBounds.later(bound.clock.over(bound.value), bound.ahead), bound), plan)
       case (join: Join, Seq(left, right)) if left.keyed => Filter(isOver(of(join.joinType, left, right), left), join)
       case (join: Join, Seq(left, right)) =>
         def certain(bound: TimeBound): Expression = {
-          val passed = Coalesce(Seq(isOver(Finishing.later(TimeWindows.micros(bound.value), bound.behind + 1), bound), Literal(true)))
+          val passed = Coalesce(Seq(isOver(TimeBounds.later(TimeWindows.micros(bound.value), bound.behind + 1), bound), Literal(true)))
           // A row whose key is NULL has no partner from the start.
           (passed +: Finishing.keys(join, bound.side).filter(_.nullable).map(IsNull(_): Expression)).reduce(Or(_, _))
         }
@@ -55,13 +55,13 @@ final class Finishing(clocks: Clocks, complete: Option[Map[String, Long]]) {
     }
   }
 
-  /** When the rows of an as-of join are complete, and by whose clock: a version that comes when their time is over does not count for them. Only for
-    * rows that stay as they are, looking back into versions that do.
+  /** When the rows of an as-of join are complete, and by which streams' watermarks: a version that comes when their time is over does not count for
+    * them. Only for rows that stay as they are, looking into versions that do.
     */
-  private def asOf(join: AsOfJoin): Option[(Expression, Clock)] = for {
-    times <- AsOfTimes.of(join) if !times.forward && clocks.isComplete(join.left) && clocks.of(join.left, times.left).exists(_.shape == Shape.Time)
-    version <- clocks.of(join.right, times.right) if version.shape == Shape.Time && version.complete
-  } yield (version.over(times.left), version)
+  private def asOf(join: AsOfJoin): Option[(Expression, Seq[String])] = for {
+    times <- AsOfTimes.of(join) if Seq(join.left, join.right).forall(side => clocks.isComplete(side) && !side.exists(Finishing.asks))
+    closing <- AsOfClosing.of(join)
+  } yield (TimeBounds.later(TimeWindows.micros(times.left), closing.reach + 1), closing.streams.toSeq)
 
   /** When a pair is over, or a row without a partner. */
   private def of(kind: JoinType, left: TimeBound, right: TimeBound): Expression = kind match {
@@ -91,10 +91,11 @@ final class Finishing(clocks: Clocks, complete: Option[Map[String, Long]]) {
 }
 
 object Finishing {
+  /** Whether a query stands in an expression. */
+  private def asks(node: LogicalPlan): Boolean = node.expressions.exists(_.exists(_.isInstanceOf[PlanExpression[_]]))
+
   private def keys(join: Join, side: Int): Seq[Expression] = join match {
     case ExtractEquiJoinKeys(_, lefts, rights, _, _, _, _, _) => if (side == 0) lefts else rights
     case _ => Nil
   }
-
-  private def later(time: Expression, by: Long): Expression = if (by == 0) time else Add(time, Literal(by, LongType))
 }

@@ -21,7 +21,7 @@ import penstock.kernel.source.Hidden
 final class Lateness(eventTimes: Map[String, String], clocks: Clocks, allowed: Long) {
 
   /** The query without rows that are late. */
-  def left(query: LogicalPlan): LogicalPlan = within(Lateness.plain(query, eventTimes))(timely)
+  def left(query: LogicalPlan): LogicalPlan = within(query)(timely)
 
   /** The query without rows that are late, showing what is complete; with `complete` by stream, what is complete at these times. */
   def finished(query: LogicalPlan, complete: Option[Map[String, Long]]): LogicalPlan = new Finishing(clocks, complete).of(left(query))
@@ -30,7 +30,7 @@ final class Lateness(eventTimes: Map[String, String], clocks: Clocks, allowed: L
   def late(query: LogicalPlan): Seq[LogicalPlan] = {
     val found = Seq.newBuilder[LogicalPlan]
     val rows = new LateRows(eventTimes, this)
-    within(Lateness.plain(query, eventTimes)) { node =>
+    within(query) { node =>
       clocks.bounds.of(node).foreach(bound => found ++= rows.of(node.children(bound.side), bound))
       timely(node)
     }
@@ -66,20 +66,35 @@ final class Lateness(eventTimes: Map[String, String], clocks: Clocks, allowed: L
 }
 
 object Lateness {
-  /** The query without what is only a name: common tables, aliases, streams; with joins that have their conditions, also those that are written as
+  /** Whether a plan only selects rows of a stream, and computes values of each. */
+  def selects(plan: LogicalPlan, eventTimes: Map[String, String]): Boolean = plan match {
+    case Project(items, child) => items.forall(isPlain) && selects(child, eventTimes)
+    case Filter(condition, child) => isPlain(condition) && selects(child, eventTimes)
+    case relation: DataSourceV2Relation => eventTimes.contains(relation.options.get("relation"))
+    case _ => false
+  }
+  private def isPlain(e: Expression): Boolean = e.deterministic && !e.exists {
+    case _: PlanExpression[_] | _: PythonFuncExpression => true
+    case _ => false
+  }
+
+  /** The query without what is only a name: common tables, aliases, streams, views that are `open`; with joins that have their conditions, also those that are written as
     * conditions. */
-  private[penstock] def plain(query: LogicalPlan, eventTimes: Map[String, String]): LogicalPlan = {
+  private[penstock] def plain(query: LogicalPlan, eventTimes: Map[String, String], open: Set[String]): LogicalPlan = {
     val named = EliminateSubqueryAliases(InlineCTE(alwaysInline = true)(query)).transformUpWithSubqueries {
       case alias: SubqueryAlias => alias.child // of queries in expressions too
-      case view: View if eventTimes.contains(view.desc.identifier.table) => view.child
+      case view: View if eventTimes.contains(view.desc.identifier.table) || open(view.desc.identifier.table) => view.child
     }
     val timed = named.collectWithSubqueries { case relation: DataSourceV2Relation => relation.options.get("relation") }.exists(eventTimes.contains)
     val asked = timed && named.exists(_.expressions.exists(_.exists { case _: Exists | _: InSubquery => true; case _ => false }))
     Session.shielded(if (asked) RewritePredicateSubquery(PullupCorrelatedPredicates(named)) else named).transformUp {
       case Filter(condition, join @ Join(_, _, Inner, on, _)) if condition.deterministic && !condition.exists(_.isInstanceOf[PlanExpression[_]]) =>
-        join.copy(condition = Some((on.toSeq :+ condition).reduce(And(_, _))))
+        compared(join.copy(condition = Some((on.toSeq :+ condition).reduce(And(_, _)))))
+      case join: Join => compared(join)
     }
   }
+
+  private def compared(join: Join): Join = join.copy(condition = join.condition.map(Distance.comparisons(_).reduce(And(_, _))))
 
   /** Whether the condition is the one that leaves out late rows: no other makes a number of the watermark. */
   def isIn(condition: Expression): Boolean = condition.exists {

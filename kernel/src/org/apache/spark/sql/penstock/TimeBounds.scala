@@ -5,7 +5,7 @@ import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.planning.ExtractEquiJoinKeys
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.util.DateTimeConstants.MICROS_PER_DAY
-import org.apache.spark.sql.types.{CalendarIntervalType, DayTimeIntervalType}
+import org.apache.spark.sql.types.{CalendarIntervalType, DayTimeIntervalType, LongType}
 import org.apache.spark.unsafe.types.CalendarInterval
 
 /** A bound in time of one input of an operator: rows whose `value` is over are not needed any more.
@@ -74,7 +74,7 @@ final class TimeBounds(clocks: Clocks) {
 
   /** The times of both sides are no further apart than constants say. */
   private def within(join: Join): Seq[TimeBound] = {
-    val found = for (comparison <- join.condition.toSeq.flatMap(JoinPlan.conjuncts).flatMap(sides); (lesser, greater, strict) <- ordered(comparison); distance <- distance(join, lesser, greater))
+    val found = for (comparison <- join.condition.toSeq.flatMap(JoinPlan.conjuncts); (lesser, greater, strict) <- TimeBounds.ordered(comparison); distance <- distance(join, lesser, greater))
       yield distance.copy(most = distance.most - (if (strict) 1 else 0))
     val pairs = found.groupBy(each => (each.left.exprId, each.right.exprId)).values.toSeq.map { same =>
       (same.head, same.filter(_.rightLater).map(_.most).minOption, same.filterNot(_.rightLater).map(_.most).minOption)
@@ -85,21 +85,6 @@ final class TimeBounds(clocks: Clocks) {
         TimeBound(0, each.left, one, keyed = false, ahead = math.max(rightAfter, 0) + other.delay, behind = rightAfter + other.delay),
         TimeBound(1, each.right, other, keyed = false, ahead = math.max(leftAfter, 0) + one.delay, behind = leftAfter + one.delay)))
     }
-  }
-
-  /** What Catalyst keeps as one until it optimizes. */
-  private def sides(condition: Expression): Seq[Expression] = condition match {
-    case between: Between => sides(between.replacement)
-    case With(inside, shared) => JoinPlan.conjuncts(inside.transform { case ref: CommonExpressionRef => shared.find(_.id == ref.id).get.child })
-    case other => Seq(other)
-  }
-
-  private def ordered(comparison: Expression): Option[(Expression, Expression, Boolean)] = comparison match {
-    case LessThan(a, b) => Some((a, b, true))
-    case LessThanOrEqual(a, b) => Some((a, b, false))
-    case GreaterThan(a, b) => Some((b, a, true))
-    case GreaterThanOrEqual(a, b) => Some((b, a, false))
-    case _ => None
   }
 
   /** One time is at most so much later than the other: that of the right side, or that of the left. */
@@ -132,6 +117,17 @@ final class TimeBounds(clocks: Clocks) {
 }
 
 object TimeBounds {
+  def later(time: Expression, by: Long): Expression = if (by == 0) time else Add(time, Literal(by, LongType))
+
+  /** What a comparison says is less, what it says is more, and whether they cannot be equal. */
+  def ordered(comparison: Expression): Option[(Expression, Expression, Boolean)] = comparison match {
+    case LessThan(a, b) => Some((a, b, true))
+    case LessThanOrEqual(a, b) => Some((a, b, false))
+    case GreaterThan(a, b) => Some((b, a, true))
+    case GreaterThanOrEqual(a, b) => Some((b, a, false))
+    case _ => None
+  }
+
   /** How far a frame reaches back and ahead, in microseconds, if it is a range of time. */
   private def reach(e: WindowExpression): Option[(Long, Long)] = (e.windowFunction, e.windowSpec.frameSpecification) match {
     case (_: aggregate.AggregateExpression, SpecifiedWindowFrame(RangeFrame, lower, upper)) =>

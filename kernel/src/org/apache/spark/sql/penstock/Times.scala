@@ -8,13 +8,15 @@ import scala.jdk.CollectionConverters._
 
 /** Time in the queries of one pipeline, as the planner in Python asks for it.
   *
-  * State: for views that have been planned, which of their columns tell when a row is complete.
+  * State: for views that have been planned, which of their columns tell when a row is complete, and which only select rows of a stream.
   *
   * @param streams the event time of each stream that has one, by the stream's name
   * @param histories those of them that are histories of tables
+  * @param unmarked histories that have no watermark
   */
-final class Times(streams: Map[String, String], histories: Set[String]) {
+final class Times(streams: Map[String, String], histories: Set[String], unmarked: Set[String]) {
   private var views = Map.empty[String, ViewClocks]
+  private var open = Set.empty[String]
   private def clocks = new Clocks(streams, views)
 
   /** From now on queries that read the view know what its rows' times are, and for how long they are corrected. */
@@ -24,18 +26,24 @@ final class Times(streams: Map[String, String], histories: Set[String]) {
     views += view -> ViewClocks(columns.toMap, (waits && allowed == 0) || known.stays(plan))
   }
 
+  /** Whether a view only selects rows of a stream: queries that read it are from now on taken as reading the stream. */
+  def opened(view: String, plan: LogicalPlan): Boolean = {
+    if (Lateness.selects(plan, streams)) open += view
+    open(view)
+  }
+
   /** The query without rows that come too late; with `waits`, with rows that are shown once they are complete. */
   def timely(frame: DataFrame, allowed: Long, waits: Boolean): DataFrame =
-    made(frame)(query => if (waits) new Lateness(streams, clocks, allowed).finished(query, None) else new Lateness(streams, clocks, allowed).left(query))
+    made(frame, waits)(query => if (waits) new Lateness(streams, clocks, allowed).finished(query, None) else new Lateness(streams, clocks, allowed).left(query))
 
   /** The same for Spark's batch engine; with how far each stream has come, only what is complete by then. */
   def complete(frame: DataFrame, allowed: Long, until: JavaMap[String, java.lang.Long]): DataFrame =
-    made(frame)(new Lateness(streams, clocks, allowed).finished(_, Some(until.asScala.map { case (stream, time) => stream -> time.toLong }.toMap)))
+    made(frame, waits = true)(new Lateness(streams, clocks, allowed).finished(_, Some(until.asScala.map { case (stream, time) => stream -> time.toLong }.toMap)))
 
   /** The rows that came too late, for each operator that leaves them out. */
-  def late(frame: DataFrame, allowed: Long): JavaList[DataFrame] = {
+  def late(frame: DataFrame, allowed: Long, waits: Boolean): JavaList[DataFrame] = {
     val dataset = frame.asInstanceOf[ClassicDataset[Row]]
-    new Lateness(streams, clocks, allowed).late(versioned(dataset.queryExecution.analyzed)).map(plan => ClassicDataset.ofRows(dataset.sparkSession, plan): DataFrame).asJava
+    new Lateness(streams, clocks, allowed).late(prepared(dataset, waits)).map(plan => ClassicDataset.ofRows(dataset.sparkSession, plan): DataFrame).asJava
   }
 
   /** How the state of an operator is freed; null where nothing tells. */
@@ -54,11 +62,12 @@ final class Times(streams: Map[String, String], histories: Set[String]) {
   }
   def isComplete(plan: LogicalPlan): Boolean = clocks.isComplete(plan)
 
-  private def made(frame: DataFrame)(change: LogicalPlan => LogicalPlan): DataFrame = {
+  private def made(frame: DataFrame, waits: Boolean)(change: LogicalPlan => LogicalPlan): DataFrame = {
     val dataset = frame.asInstanceOf[ClassicDataset[Row]]
-    ClassicDataset.ofRows(dataset.sparkSession, change(versioned(dataset.queryExecution.analyzed)))
+    ClassicDataset.ofRows(dataset.sparkSession, change(prepared(dataset, waits)))
   }
 
-  /** The query with the conditions under which versions count in its as-of joins. */
-  private def versioned(query: LogicalPlan): LogicalPlan = new Versions(streams, histories)(query)
+  /** The query without what is only a name, with the conditions under which versions count in its as-of joins. */
+  private def prepared(frame: ClassicDataset[Row], waits: Boolean): LogicalPlan =
+    new Versions(streams, histories, if (waits) unmarked else Set.empty)(Lateness.plain(frame.queryExecution.analyzed, streams, open))
 }

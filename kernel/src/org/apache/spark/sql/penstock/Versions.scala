@@ -9,16 +9,17 @@ import penstock.kernel.source.Hidden
 /** Which rows of a stream, or of a table's history, count for which rows of an as-of join, as a part of the query.
   *
   * A version is never late. But the rows that came before it may be complete by then: it counts for those of them whose time is not before its stamp,
-  * the watermark that stood before it, and for all that come after it. Of versions with the same time the one that stands later in the log is taken,
+  * the watermark that stood before it, and for all that come after it; looking forward, where the time by which the version may be later is not. Of versions with the same time the one that stands later in the log is taken,
   * or looking forward the earlier one. A deleted version is the nearest one like any other, and then there is no partner.
   *
   * @param streams the event time of each stream that has one, by the stream's name
   * @param histories those of them that are histories of tables
+  * @param timeless those that no watermark of their own holds for: rows that wait until they are complete do not wait for them, but for their own
   */
-final class Versions(streams: Map[String, String], histories: Set[String]) {
+final class Versions(streams: Map[String, String], histories: Set[String], timeless: Set[String]) {
   private val records = new Stamping(streams, Set.empty)
 
-  def apply(query: LogicalPlan): LogicalPlan = if (Versions.joins(query)) within(Lateness.plain(query, streams)) else query
+  def apply(query: LogicalPlan): LogicalPlan = if (Versions.joins(query)) within(query) else query
 
   /** The query's own joins; what another view has it takes as it is. */
   private def within(plan: LogicalPlan): LogicalPlan = plan match {
@@ -34,10 +35,11 @@ final class Versions(streams: Map[String, String], histories: Set[String]) {
   }
 
   private def versioned(join: AsOfJoin): Option[LogicalPlan] = for (times <- AsOfTimes.of(join); versions <- carried(join.right, times.right)) yield {
-    val rows = carried(join.left, times.left)
+    val rows = times.reach.flatMap(_ => carried(join.left, times.left))
     val counts = rows.map { each =>
-      val before = GreaterThanOrEqual(TimeWindows.micros(times.left), TimeWindows.micros(versions.stamp))
-      Or(Or(IsNull(versions.stamp), GreaterThan(each.place, versions.place)), before): Expression
+      val stamp = versions.stamp(if (timeless(versions.stream)) each.stream else versions.stream)
+      val last = TimeBounds.later(TimeWindows.micros(times.left), times.reach.get)
+      Or(Or(IsNull(stamp), GreaterThan(each.place, versions.place)), GreaterThanOrEqual(last, TimeWindows.micros(stamp))): Expression
     }
     val made = join.copy(left = rows.fold(join.left)(_.plan), right = versions.plan, condition = (join.condition ++ counts).reduceOption(And(_, _)))
     val marked = if (histories(versions.stream)) versions.all.find(_.name == "_deleted").orElse(versions.all.find(_.name == Versions.Deleted)) else None
@@ -53,7 +55,7 @@ final class Versions(streams: Map[String, String], histories: Set[String]) {
   private final class Carried(val plan: LogicalPlan, record: Record) {
     val stream: String = record.stream
     val all: Seq[Attribute] = record.all
-    def stamp: Attribute = record.column(Hidden.Watermark)
+    def stamp(of: String): Attribute = record.column(if (of == stream) Hidden.Watermark else Hidden.watermarkOf(of))
     def place: Attribute = record.column(Hidden.Place)
   }
 
@@ -83,6 +85,6 @@ object Versions {
 
   /** The stamp in a condition that says whether a version counts; None if it says something else. */
   def stampIn(condition: Expression): Option[Attribute] =
-    if (Lateness.isIn(condition)) condition.collectFirst { case PreciseTimestampConversion(stamp: Attribute, _, LongType) if stamp.name == "_watermark" => stamp }
+    if (Lateness.isIn(condition)) condition.collectFirst { case PreciseTimestampConversion(stamp: Attribute, _, LongType) if stamp.name.startsWith(Hidden.Watermark) => stamp }
     else None
 }
