@@ -23,6 +23,9 @@ DECLARED = """
 """
 SESSIONS = """SELECT k, session_window AS w, count(*) AS n, max(v) AS most, collect_list(v) AS vs
     FROM a GROUP BY k, session_window(at, '4 seconds')"""
+COUNTED = """SELECT k, session_window AS w, count(*) AS n, count(v) FILTER (WHERE v > 2) AS some, max(v) AS most,
+    avg(v) AS mean FROM a GROUP BY k, session_window(at, '4 seconds')"""
+UNNAMED = "SELECT count(v) FILTER (WHERE v > 4) AS n FROM a GROUP BY k, session_window(at, '4 seconds')"
 GAPS = """SELECT session_window.start, session_window.end, sum(v) AS n
     FROM a GROUP BY session_window(at, CASE WHEN v > 3 THEN '8 seconds' ELSE '1 second' END)"""
 NAMED = """SELECT name, session_window.start, count(*) AS n
@@ -67,6 +70,11 @@ VIEWS = {
     "sessions_done": (FINAL, SESSIONS),
     "sessions_corrected": (CORRECT, SESSIONS),
     "sessions_done_corrected": (f"{FINAL}, {CORRECT}", SESSIONS),
+    "counted": ("", COUNTED),
+    "counted_done": (FINAL, COUNTED),
+    "counted_corrected": (CORRECT, COUNTED),
+    "counted_done_corrected": (f"{FINAL}, {CORRECT}", COUNTED),
+    "unnamed": ("", UNNAMED),
     "gaps": ("", GAPS),
     "gaps_done": (FINAL, GAPS),
     "named": ("", NAMED),
@@ -179,6 +187,7 @@ def check_late(shop: Bench) -> None:
         ("sessions", "a", "alone", 0),
         ("sessions_done", "a", "alone", 0),
         ("sessions_corrected", "a", "alone", 12),
+        ("counted_done_corrected", "a", "alone", 12),
         ("sliding", "a", "alone", 0),
         ("sliding_done_corrected", "a", "alone", 12),
         ("pairs", "ab", "both", 0),
@@ -201,7 +210,18 @@ def check_final(shop: Bench) -> None:
 @pytest.mark.spark
 def test_state_goes_as_time_goes_on(bench: Callable[..., Bench]) -> None:
     """What is left is how far the clocks have come, once for each slot and operator."""
-    kept = ("sessions", "sessions_done", "pairs", "lefts_done", "sliding", "first_done", "met_done", "both")
+    kept = (
+        "sessions",
+        "sessions_done",
+        "counted",
+        "counted_done",
+        "pairs",
+        "lefts_done",
+        "sliding",
+        "first_done",
+        "met_done",
+        "both",
+    )
     shop = bench(declared({name: VIEWS[name] for name in kept}))
     times = [START + timedelta(seconds=seconds) for seconds in (1, 12, 3)]
     rows = [{"k": key, "v": key, "at": at} for key in range(300) for at in times]

@@ -44,7 +44,7 @@ private final class MovingPass(
     }
   }
 
-  /** Whether a change was reached from any of the row's copies. */
+  /** Whether a change was reached from any of the row's copies; a row from which none was stays as it is, for rows of its frame may be gone. */
   private def evaluateRow(): Boolean = {
     var reached = false
     var open = true
@@ -53,7 +53,10 @@ private final class MovingPass(
       if (reachesChange) reached = true
       runs.add(queue.columns, at.times)
       open = !at.lastOfRow
-      if (!open) partition.put(at, WindowRow.shown(frame), runs.take(backwards = false))
+      if (!open) {
+        val columns = runs.take(backwards = false)
+        if (reached) partition.put(at, WindowRow.shown(frame), columns)
+      }
       at.advance()
     }
     partition.evaluated += 1
