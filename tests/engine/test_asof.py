@@ -16,6 +16,7 @@ from penstock.engine.plantext import plan_text
 from penstock.engine.query import Query, Tuning
 from penstock.log import Record
 from penstock.model import Function, Pipeline, View, pipeline_of
+from penstock.model.view import ViewOptions
 from tests.effort import SOAK
 from tests.engine.conftest import Bench
 from tests.texts import assert_golden, refused
@@ -26,6 +27,7 @@ DECLARED = """
     CREATE STREAM rates (k INT, rate INT, at TIMESTAMP) WITH (event_time = 'at', watermark = '5 seconds');
     CREATE TABLE fees (k INT PRIMARY KEY, fee INT, since TIMESTAMP)
       WITH (event_time = 'since', history = 'all_fees', watermark = '20 seconds');
+    CREATE TABLE taxes (k INT PRIMARY KEY, fee INT, since TIMESTAMP) WITH (event_time = 'since', history = 'all_taxes');
     CREATE TABLE offers (k INT, price INT, at TIMESTAMP);
 """
 VIEWS = {
@@ -48,7 +50,18 @@ VIEWS = {
         ASOF JOIN rates r MATCH_CONDITION (o.at >= r.at) ON o.k = r.k) GROUP BY window(at, '10 seconds')""",
     "before_itself": """SELECT a.id, b.id AS before FROM orders a
         LEFT ASOF JOIN orders b MATCH_CONDITION (a.at > b.at) ON a.k = b.k""",
+    "taxed": "SELECT id, fee FROM orders o LEFT ASOF JOIN all_taxes t MATCH_CONDITION (o.at >= t.since) ON o.k = t.k",
 }
+FINAL = {
+    "rated_done": VIEWS["rated"],
+    "rated_or_not_done": VIEWS["rated_or_not"],
+    "charged_done": VIEWS["charged"],
+    "taxed_done": VIEWS["taxed"],
+    "rated_in_time": VIEWS["in_time"],
+    "taxed_in_time": f"""SELECT window.start, sum(fee) AS fees FROM ({VIEWS["taxed"].replace("id,", "id, at,")})
+        GROUP BY window(at, '10 seconds')""",
+}
+"""These wait until their rows are complete."""
 
 
 def within(spark: SparkSession) -> DataFrame:
@@ -82,7 +95,9 @@ class AsOfBench(Bench):
 
     def declared(self, options: Mapping[str, Any]) -> Pipeline:
         made = super().declared(options)
-        return replace(made, views=(*made.views, View("within", Function(within)), View("soon", Function(soon))))
+        done = ViewOptions(emit="final")
+        more = [View("within", Function(within)), View("soon", Function(soon)), View("soon_done", Function(soon), done)]
+        return replace(made, views=(*made.views, *more))
 
 
 class Events:
@@ -96,7 +111,13 @@ class Events:
 
     def frame(self) -> dict[str, list[Any]]:
         self._now += timedelta(seconds=self._random.choice([0, 1, 4, 12]))
-        made = {"orders": self._order, "rates": self._rate, "fees": self._fee, "offers": self._offer}
+        made = {
+            "orders": self._order,
+            "rates": self._rate,
+            "fees": self._fee,
+            "taxes": self._fee,
+            "offers": self._offer,
+        }
         found = {name: [make() for _ in range(self._random.randint(0, 3))] for name, make in made.items()}
         return {name: rows for name, rows in found.items() if rows} or {"orders": [self._order()]}
 
@@ -136,6 +157,7 @@ class Events:
 def test_as_of_joins_equal_batch(spark: SparkSession, tmp_path: Any, seed: int) -> None:
     random = Random(seed)
     sql = DECLARED + "".join(f"CREATE VIEW {name} AS {query};\n" for name, query in VIEWS.items())
+    sql += "".join(f"CREATE VIEW {name} WITH (emit = 'final') AS {query};\n" for name, query in FINAL.items())
     events, shop = Events(random), AsOfBench(spark, tmp_path, sql, max_records_per_batch=random.choice([1, 6]))
     for chapter in range(3):
         if chapter:
@@ -147,6 +169,9 @@ def test_as_of_joins_equal_batch(spark: SparkSession, tmp_path: Any, seed: int) 
         shop.drain()
         shop.check()
     assert shop.checked == len(shop.batches) > 0
+    for name in (*FINAL, "soon_done"):  # what is final comes once, and stays
+        shown = list(shop.log.read(shop.ready.lineage.topic(name)))
+        assert shown and not any(entry.deleted or entry.replaces is not None for entry in shown), name
     shop.log.close()
 
 

@@ -13,7 +13,10 @@ final class LateRows(eventTimes: Map[String, String], lateness: Lateness) {
   /** Where others than the stream's own decide which rows there are, or how many become of one, they are looked for before that: they are rows of the
     * stream, whatever they would have met.
     */
-  def of(input: LogicalPlan, bound: TimeBound): Seq[LogicalPlan] = if (isKnown(input, bound)) Nil else found(input, bound)
+  def of(input: LogicalPlan, bound: TimeBound): Seq[LogicalPlan] = {
+    val own = without(input, _.isInstanceOf[OuterReference])
+    if (isKnown(own, bound)) Nil else found(own, bound)
+  }
 
   /** A time whose late rows have been looked for, under conditions, for its windows; without windows, for all that has the time. */
   private case class Known(at: ExprId, windows: Seq[Expression], under: Set[Expression]) {
@@ -56,7 +59,7 @@ final class LateRows(eventTimes: Map[String, String], lateness: Lateness) {
   }
 
   private def before(input: LogicalPlan, bound: TimeBound): Seq[LogicalPlan] = sources(input, bound).flatMap { case (base, at, windows) =>
-    new Stamping(eventTimes, bound.clock.streams).of(alone(base), at).flatMap(found => found.record.map { record =>
+    new Stamping(eventTimes, bound.clock.streams).of(without(base, _.isInstanceOf[PlanExpression[_]]), at).flatMap(found => found.record.map { record =>
       if (windows.isEmpty) {
         val late = lateness.left(Add(TimeWindows.micros(at), Literal(1L, LongType)), found)
         letters(record, (LateRows.None, LateRows.None), bound.copy(value = at, clock = bound.clock.copy(shape = Shape.Time)), found, Filter(late, found.plan))
@@ -73,10 +76,9 @@ final class LateRows(eventTimes: Map[String, String], lateness: Lateness) {
     })
   }
 
-  /** The plan without conditions in which queries over others stand. */
-  private def alone(plan: LogicalPlan): LogicalPlan = plan.transform { case Filter(condition, child) =>
-    val kept = JoinPlan.conjuncts(condition).filterNot(_.exists(_.isInstanceOf[PlanExpression[_]]))
-    kept.reduceOption(And(_, _)).fold(child)(Filter(_, child))
+  /** The plan without conditions in which such expressions stand: queries over others, columns of the query outside. */
+  private def without(plan: LogicalPlan, others: Expression => Boolean): LogicalPlan = plan.transform { case Filter(condition, child) =>
+    JoinPlan.conjuncts(condition).filterNot(_.exists(others)).reduceOption(And(_, _)).fold(child)(Filter(_, child))
   }
 
   private def sources(input: LogicalPlan, bound: TimeBound): Seq[(LogicalPlan, Attribute, Seq[Expression])] =
