@@ -2,7 +2,7 @@
 
 import io
 import json
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pyarrow as pa
@@ -380,3 +380,21 @@ def test_a_mistake_on_the_command_line_exits_with_2(shop: Penstock) -> None:
 
 def test_the_version_is_told(penstock: Penstock) -> None:
     assert penstock.run("--version").out.startswith("penstock ")
+
+
+def test_what_is_said_of_event_times_moves_the_watermark(shop: Penstock) -> None:
+    shop("create", "clicks", "--schema", "id BIGINT, at TIMESTAMP", "--event-time", "at")
+    assert "nothing before 2024-05-01T12:00:00Z any more" in shop("punctuate", "clicks", "2024-05-01T12:00:00Z").out
+    shop("punctuate", "clicks", "2024-05-02", "--scope", "night")
+    shop("join", "clicks", "one", "--until", "2024-05-01T10:00:00Z")
+    shop("join", "clicks", "two")
+    shop("announce", "clicks", "two", "2024-05-01T13:00:00Z")
+    shop("leave", "clicks", "one")
+    with Log.open(shop.folder / "log") as log:
+        noon = datetime(2024, 5, 1, 12, tzinfo=UTC)
+        assert log.watermark("clicks") == noon
+        assert log.watermark("clicks", scope="night") == datetime(2024, 5, 2, tzinfo=UTC)
+        assert log.watermark("clicks", by="producer") == noon + timedelta(hours=1)
+    shop.refused("bad_time", "punctuate", "clicks", "yesterday")
+    shop.refused("no_topic_punctuated", "punctuate", "click", "2024-05-01")
+    shop.refused("not_joined", "announce", "clicks", "three", "2024-05-01")

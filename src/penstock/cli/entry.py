@@ -14,6 +14,7 @@ from penstock import __version__
 from penstock.cli.append import append
 from penstock.cli.console import show
 from penstock.cli.demo import demo
+from penstock.cli.marks import announce, join, leave, punctuate
 from penstock.cli.plans import explain, verify
 from penstock.cli.read import read, tail
 from penstock.cli.run import init, reset, run
@@ -31,9 +32,10 @@ app.add_typer(log, name="log")
 
 PIPELINES: Final[Sequence[Command]] = (init, run, view, explain, verify, reset, test, demo)
 TOPICS: Final[Sequence[Command]] = (create, add_column, topics, describe, append, read, tail, check)
+MARKS: Final[Sequence[Command]] = (punctuate, join, announce, leave)
 for command in PIPELINES:
     app.command()(command)
-for command in TOPICS:
+for command in (*TOPICS, *MARKS):
     log.command()(command)
 
 

@@ -1,7 +1,8 @@
-"""Options that several commands have, and the log that they name."""
+"""Options that several commands have, and the log and the times that they name."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -9,8 +10,10 @@ from typing import Annotated
 import typer
 
 from penstock.app.place import log_in
+from penstock.cli.text import Unfit, reader
 from penstock.errors import CommandError
 from penstock.log import Log
+from penstock.schema import Scalar
 
 LogPath = Annotated[
     Path | None,
@@ -59,3 +62,13 @@ def opened(path: Path | None, *, create: bool = False) -> Iterator[Log]:
         )
     with Log.open(found, create=create) as log:
         yield log
+
+
+def parse_time(text: str) -> datetime:
+    try:
+        found: datetime = reader(Scalar("TIMESTAMP"))(text)
+    except Unfit:
+        raise CommandError(
+            f'"{text}" is not a time', hint="Write 2024-01-31T12:00:00Z; without a zone it is UTC."
+        ) from None
+    return found

@@ -12,12 +12,10 @@ import typer
 from penstock.cli.arrow import stream_schema, write_stream
 from penstock.cli.console import answer, print_lines, reader_gone, say
 from penstock.cli.hidden import MARKS
-from penstock.cli.options import Hidden, LogPath, OutputFormat, Partition, TopicName, opened
+from penstock.cli.options import Hidden, LogPath, OutputFormat, Partition, TopicName, opened, parse_time
 from penstock.cli.output import Fields, fields_of, json_line, names_of, row_of, table_lines, write_csv
-from penstock.cli.text import Unfit, reader
 from penstock.errors import CommandError
 from penstock.log import Entry, Log, Place, Start, Topic
-from penstock.schema import Scalar
 
 TABLE_ROWS = 100
 
@@ -109,7 +107,7 @@ def _start(*, offset: int | None, place: str | None, time: str | None) -> Start:
     if place is not None:
         return _place(place)
     if time is not None:
-        return _time(time)
+        return parse_time(time)
     return offset or 0
 
 
@@ -118,16 +116,6 @@ def _place(text: str) -> Place:
     if not (frame.isdecimal() and (index or "0").isdecimal()):
         raise CommandError(f'"{text}" is not a place', hint="Write FRAME or FRAME:INDEX, as `read --hidden` shows it.")
     return Place(int(frame), int(index or 0))
-
-
-def _time(text: str) -> Start:
-    try:
-        found: Start = reader(Scalar("TIMESTAMP"))(text)
-    except Unfit:
-        raise CommandError(
-            f'"{text}" is not a time', hint="Write 2024-01-31T12:00:00Z; without a zone it is UTC."
-        ) from None
-    return found
 
 
 def _marks(form: OutputFormat, *, hidden: bool) -> Sequence[str]:
