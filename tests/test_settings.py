@@ -40,6 +40,7 @@ def test_the_users_settings_win() -> None:
 
 def test_the_users_jars_stand_beside_the_kernel() -> None:
     assert chosen(spark_jars="mine.jar")["spark.jars"] == f"{KERNEL},mine.jar"
+    assert chosen(spark_sql_extensions="mine.More")["spark.sql.extensions"].endswith("penstock.Extensions,mine.More")
 
 
 def test_the_users_class_path_stands_behind_the_kernel() -> None:

@@ -6,10 +6,14 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from pyspark.sql import SparkSession
 
+from penstock.engine.compile import compiled
 from penstock.engine.sinks import late_rows
 from penstock.engine.source import watermark_at
+from penstock.model import pipeline_of
 from tests.engine.conftest import Bench
+from tests.texts import refused
 
 START = datetime(2024, 1, 1, tzinfo=UTC)
 SECOND = timedelta(seconds=1)
@@ -112,3 +116,35 @@ def late_times(shop: Bench) -> list[datetime]:
     values: list[Any] = [entry.value for entry in shop.log.read(shop.ready.lineage.topic(late_rows("v")))]
     times = {entry.offset: entry.time for entry in shop.log.read("readings")}
     return [times[value["offset"]] for value in values]  # type: ignore[misc]
+
+
+@pytest.mark.spark
+def test_append_times_and_places_are_columns_of_a_stream(bench: Callable[..., Bench]) -> None:
+    shop = bench("""
+        CREATE STREAM s (k INT, at TIMESTAMP) WITH (event_time = 'at', watermark = '1 second', partitions = 2);
+        CREATE TABLE t (id INT PRIMARY KEY, name STRING);
+        CREATE VIEW appended AS SELECT k, at, _appended_at AS appended, _partition AS part, _offset AS at_offset FROM s;
+        CREATE VIEW newest AS SELECT k, max(_appended_at) AS latest, max_by(_offset, _place) AS last FROM s GROUP BY k;
+        CREATE VIEW batches AS
+          SELECT window.start, name, count(*) AS n FROM s LEFT JOIN t ON k = id
+          GROUP BY window(_appended_at, '1 millisecond'), name;
+        CREATE VIEW late AS
+          SELECT window.start, count(*) AS n FROM s WHERE _appended_at > at GROUP BY window(at, '1 second');
+        CREATE VIEW others AS SELECT a.k, b.k AS other FROM s a JOIN s b ON a._place < b._place AND a.k = b.k - 1;
+    """)
+    shop.append({"s": at(1, 2, 3), "t": [{"id": 1, "name": "one"}]})
+    shop.append({"s": [{"k": 2, "at": START}, {"k": None, "at": FAR}]})
+    shop.drain()
+    shop.append({"s": at(1, 9), "t": [{"id": 1, "name": "two"}]})
+    shop.start(max_records_per_batch=1)
+    shop.drain()
+    shop.check()
+    assert len(shop.content("appended")) == 7
+    assert len(shop.content("others")) == 3
+
+
+@pytest.mark.spark
+def test_a_watermark_is_no_column(spark: SparkSession) -> None:
+    declared = "CREATE STREAM s (at TIMESTAMP) WITH (event_time = 'at');"
+    with refused("engine/view-watermark"):
+        compiled(spark, pipeline_of(declared + "CREATE VIEW v AS SELECT count(*) AS n FROM s WHERE at < _watermark;"))

@@ -123,6 +123,7 @@ class _Compiler:
         self._check_parsed(view)
         asked = self._analyzed(view)
         self._check_matched(view, asked._jdf.queryExecution().analyzed())
+        self._check_read(view, asked._jdf.queryExecution().analyzed())
         frame = self._times.timely(asked, view)
         self._add(view, frame, self._times.late(asked, view))
         self._keep(view.name, frame)
@@ -175,6 +176,15 @@ class _Compiler:
     def _check_matched(self, view: View, plan: Handle) -> None:
         for line, column in self._door.aliases(plan):
             raise unmatched(view, spot_in(view.query, line, column) if isinstance(view.query, Sql) else view.spot)
+
+    def _check_read(self, view: View, plan: Handle) -> None:
+        if self._door.readsWatermark(plan):
+            raise EngineError(
+                f'view "{view.name}" reads _watermark',
+                detail="It is not a column of the records: what it is depends on who reads them.",
+                hint="Compare event times with _appended_at, or let windows and joins go by them.",
+                spot=view.spot,
+            )
 
     def _analyzed(self, view: View) -> DataFrame:
         """The view's DataFrame; views that it needs and that are not compiled yet are compiled first."""

@@ -64,6 +64,7 @@ _ADDED: Final[Mapping[str, str]] = {
     "spark.jars": ",",
     "spark.driver.extraJavaOptions": " ",
     "spark.driver.extraClassPath": os.pathsep,
+    "spark.sql.extensions": ",",
 }
 
 
@@ -148,6 +149,7 @@ def settings(name: str, *, master: str, cores: int, conf: Mapping[str, str], log
         "spark.master": master,
         "spark.sql.shuffle.partitions": str(_slots(master) or cores),
         "spark.jars": str(KERNEL),
+        "spark.sql.extensions": "org.apache.spark.sql.penstock.Extensions",
         "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={LOGGING.as_uri()} "
         f"-Dpenstock.log.level={log_level.lower()}{_collector(conf)}",
     }

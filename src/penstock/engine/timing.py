@@ -57,12 +57,15 @@ def marks_of(pipeline: Pipeline, relation: Stream | Table) -> Marks:
 
 
 def known_of(relation: Stream | Table) -> dict[str, str]:
-    """What the planner is told of a stream: its event time, and up to how many microseconds after the append time that
-    is plausible.
+    """What the planner is told of a stream: that it is one, its event time, and up to how many microseconds after the
+    append time that is plausible.
     """
-    if not isinstance(relation, Stream) or relation.event_time is None:
+    if not isinstance(relation, Stream):
         return {}
-    return {"eventTime": relation.event_time, "plausible": str(relation.plausible // timedelta(microseconds=1))}
+    if relation.event_time is None:
+        return {"stream": "true"}
+    plausible = str(relation.plausible // timedelta(microseconds=1))
+    return {"stream": "true", "eventTime": relation.event_time, "plausible": plausible}
 
 
 def end_time(log: Log, pipeline: Pipeline) -> None:

@@ -5,7 +5,7 @@ import java.util.{List => JavaList, Map => JavaMap}
 import org.apache.spark.sql.{DataFrame, Dataset, Encoders, Row}
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.expressions.aggregate.{AggregateExpression, CollectList, CollectSet}
-import org.apache.spark.sql.catalyst.plans.logical.{Aggregate => LogicalAggregate, AsOfJoin, Join => LogicalJoin, LeafNode, LocalRelation, LogicalPlan, SubqueryAlias, Window => LogicalWindow}
+import org.apache.spark.sql.catalyst.plans.logical.{Aggregate => LogicalAggregate, AsOfJoin, Join => LogicalJoin, LeafNode, LocalRelation, LogicalPlan, Project, SubqueryAlias, Window => LogicalWindow}
 import org.apache.spark.sql.classic.{Dataset => ClassicDataset, ExpressionUtils, KeyValueGroupedDataset, SparkSession => ClassicSession}
 import org.apache.spark.sql.catalyst.optimizer.NormalizeFloatingNumbers
 import org.apache.spark.sql.execution.datasources.{HadoopFsRelation, LogicalRelation}
@@ -16,7 +16,7 @@ import org.apache.spark.sql.types.{BinaryType, BooleanType, LongType, StructFiel
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 import penstock.kernel.engine.{Aggregate => AggregateOperator, _}
 import penstock.kernel.log.Log
-import penstock.kernel.source.{ReadOptions, Stamps, StaticFile}
+import penstock.kernel.source.{Hidden, ReadOptions, Stamps, StaticFile}
 import scala.jdk.CollectionConverters._
 
 /** What the planner in Python calls: Catalyst's trees taken apart, operators put together, levels and the sink. */
@@ -218,6 +218,13 @@ object Door {
     plan.collectWithSubqueries { case node => node.expressions.flatMap(_.collect { case call: PythonFuncExpression => call.func.command.toArray }) }.flatten.toArray
 
   // The query
+
+  /** Whether a query makes something of the watermark that stood before a record; Spark passes it on with other hidden columns, where one is read. */
+  def readsWatermark(analyzed: LogicalPlan): Boolean = analyzed.collectWithSubqueries {
+    case _: LeafNode => Nil
+    case Project(items, _) => items.filterNot(_.isInstanceOf[Attribute])
+    case node => node.expressions
+  }.flatten.exists(_.exists { case a: AttributeReference => a.name.startsWith(Hidden.Watermark); case _ => false })
 
   /** Makes the session able to run what the planner builds. */
   def prepare(session: ClassicSession): Unit =

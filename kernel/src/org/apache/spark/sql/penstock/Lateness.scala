@@ -78,12 +78,12 @@ object Lateness {
     case _ => false
   }
 
-  /** The query without what is only a name: common tables, aliases, streams, views that are `open`; with joins that have their conditions, also those that are written as
+  /** The query without what is only a name: common tables, aliases, views that are `open`; with joins that have their conditions, also those that are written as
     * conditions. */
   private[penstock] def plain(query: LogicalPlan, eventTimes: Map[String, String], open: Set[String]): LogicalPlan = {
     val named = EliminateSubqueryAliases(InlineCTE(alwaysInline = true)(query)).transformUpWithSubqueries {
       case alias: SubqueryAlias => alias.child // of queries in expressions too
-      case view: View if eventTimes.contains(view.desc.identifier.table) || open(view.desc.identifier.table) => view.child
+      case view: View if open(view.desc.identifier.table) => view.child
     }
     val timed = named.collectWithSubqueries { case relation: DataSourceV2Relation => relation.options.get("relation") }.exists(eventTimes.contains)
     val asked = timed && named.exists(_.expressions.exists(_.exists { case _: Exists | _: InSubquery => true; case _ => false }))
