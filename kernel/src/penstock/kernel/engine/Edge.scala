@@ -11,6 +11,8 @@ import org.apache.spark.sql.catalyst.expressions.{BasePredicate, Expression, Gen
 case class Edge(to: Target, filter: Option[Expression], key: Seq[Expression], value: Seq[Expression], makers: Seq[Maker] = Nil) {
   /** What a row has to pass before anything is made of it. */
   def first: Option[Expression] = makers.headOption.fold(filter)(_.filter)
+  /** All that is computed on the way. */
+  def expressions: Seq[Expression] = makers.flatMap(maker => maker.filter.toSeq :+ maker.generator) ++ filter ++ key ++ value
 }
 
 /** For every row that passes `filter`: the rows that `generator` makes of it, each behind the row itself; if there is none and `outer`, NULLs. */
