@@ -8,7 +8,12 @@ import org.apache.spark.sql.catalyst.expressions.{BasePredicate, Expression, Gen
   * `makers` come first, each making several rows of one, or none. All expressions are bound to the row that is sent, followed by what the makers
   * before have added. The target's chain and the key's hash decide the group.
   */
-case class Edge(to: Target, filter: Option[Expression], key: Seq[Expression], value: Seq[Expression], makers: Seq[Maker] = Nil)
+case class Edge(to: Target, filter: Option[Expression], key: Seq[Expression], value: Seq[Expression], makers: Seq[Maker] = Nil) {
+  /** What a row has to pass before anything is made of it. */
+  def first: Option[Expression] = makers.headOption.fold(filter)(_.filter)
+  /** All that is computed on the way. */
+  def expressions: Seq[Expression] = makers.flatMap(maker => maker.filter.toSeq :+ maker.generator) ++ filter ++ key ++ value
+}
 
 /** For every row that passes `filter`: the rows that `generator` makes of it, each behind the row itself; if there is none and `outer`, NULLs. */
 case class Maker(filter: Option[Expression], generator: Generator, width: Int, outer: Boolean)

@@ -2,7 +2,7 @@ package penstock.kernel.engine
 
 import java.util.Comparator
 import org.apache.spark.sql.catalyst.InternalRow
-import org.apache.spark.sql.catalyst.expressions.{BasePredicate, Expression, GenericInternalRow, JoinedRow, Predicate, UnsafeRow}
+import org.apache.spark.sql.catalyst.expressions.{BasePredicate, BoundReference, Expression, GenericInternalRow, JoinedRow, Predicate, UnsafeRow}
 import org.apache.spark.unsafe.Platform
 import penstock.kernel.state.{Cursor, State, Sum}
 
@@ -29,6 +29,11 @@ case class Join(
     Array(0, 1).filter(ordered(_)).map(side => spans(side).map(_.order(width(side))).getOrElse(Operator.Bytes))
   override def sums: Array[Sum] = Array(0, 1).filterNot(ordered(_)).map(_ => TallySum)
   private def width(side: Int): Int = if (side == 0) widths._1 else widths._2
+  /** Whether nobody sees the columns of a side: then a row that replaces another concerns only those whom one of the two matches. */
+  private val unseen: Array[Boolean] = {
+    val read = edges.flatMap(_.expressions).flatMap(_.collect { case column: BoundReference => column.ordinal })
+    Array(!read.exists(_ < widths._1), !read.exists(_ >= widths._1)).map(_ && kind == JoinKind.Inner)
+  }
 
   @transient private lazy val predicate: BasePredicate = condition.map { c =>
     val made = Predicate.create(c)
@@ -44,6 +49,7 @@ case class Join(
   @transient private lazy val sides = Array(new UnsafeRow(widths._1), new UnsafeRow(widths._2))
   @transient private lazy val nothing = Array[InternalRow](new GenericInternalRow(widths._1), new GenericInternalRow(widths._2))
   @transient private lazy val pair = new JoinedRow()
+  @transient private lazy val replacement = Array(new UnsafeRow(widths._1), new UnsafeRow(widths._2))
 
   @transient private lazy val timelines: Array[Timeline] = Array(0, 1).map { side =>
     (if (side == 0) ages._1 else ages._2).map(new Timeline(_, spans(side).get.order(width(side)), lasting = false)).orNull
@@ -76,17 +82,53 @@ case class Join(
   override def run(key: UnsafeRow, rows: Rows, state: State, out: Output): Unit = {
     rows.consolidate()
     val totals = if (counted) Join.totals(state.value) else Join.NoTotals
+    val done = replaced(rows, state, out)
     // Rows that come are taken before rows that go: what is replaced never seems to be missing in between.
-    pass(rows, coming = true, state, totals, out)
-    pass(rows, coming = false, state, totals, out)
+    pass(rows, coming = true, done, state, totals, out)
+    pass(rows, coming = false, done, state, totals, out)
     if (counted) state.value = if (totals(0) == 0 && totals(1) == 0) null else Join.bytesOf(totals)
   }
 
-  private def pass(rows: Rows, coming: Boolean, state: State, totals: Array[Long], out: Output): Unit = {
+  /** Takes the two changes of a side by which one row replaces another, where nobody sees more of it than whom it matches; the side, or -1. */
+  private def replaced(rows: Rows, state: State, out: Output): Int = {
+    val side = if (unseen(0) && replaces(rows, 0)) 0 else if (unseen(1) && replaces(rows, 1)) 1 else -1
+    if (side >= 0) {
+      val first = if (side == 0) 0 else rows.size - 2
+      if (predicate != null) {
+        meetAlone(rows(first), rows(first + 1), side, state, out)
+        meetAlone(rows(first + 1), rows(first), side, state, out)
+      }
+      held(side).take(state, rows(first), -1)
+      held(side).take(state, rows(first + 1), -1)
+    }
+    side
+  }
+
+  /** Whether the changes of a side are two that cancel out. They stand together: by `consolidate` rows are in the order of their ports. */
+  private def replaces(rows: Rows, side: Int): Boolean = {
+    val (first, beyond) = if (side == 0) (0, 2) else (rows.size - 2, rows.size - 3)
+    def isOf(i: Int): Boolean = i >= 0 && i < rows.size && Envelope.port(rows(i)) == side
+    isOf(first) && isOf(first + 1) && !isOf(beyond) && Envelope.weight(rows(first)) == -Envelope.weight(rows(first + 1))
+  }
+
+  /** Goes to the rows of the other side that match this change, and not that one. */
+  private def meetAlone(envelope: Array[Byte], other: Array[Byte], port: Int, state: State, out: Output): Unit = {
+    Envelope.read(envelope, sides(port))
+    Envelope.read(other, replacement(port))
+    val partner = sides(1 - port)
+    val cursor = held(1 - port).partners(state, sides(port))
+    while (cursor.next()) {
+      partner.pointTo(cursor.key, cursor.key.length)
+      if (predicate.eval(pair(sides(0), sides(1))) && !predicate.eval(if (port == 0) pair(replacement(0), partner) else pair(partner, replacement(1))))
+        matching(envelope, port, cursor.value, cursor, turns = false, out)
+    }
+  }
+
+  private def pass(rows: Rows, coming: Boolean, done: Int, state: State, totals: Array[Long], out: Output): Unit = {
     var i = 0
     while (i < rows.size) {
       val envelope = rows(i)
-      if (Envelope.weight(envelope) > 0 == coming) take(envelope, Envelope.port(envelope), state, totals, out)
+      if (Envelope.weight(envelope) > 0 == coming && Envelope.port(envelope) != done) take(envelope, Envelope.port(envelope), state, totals, out)
       i += 1
     }
   }

@@ -3,6 +3,7 @@ package penstock.kernel.engine
 import java.util.{HashMap => JavaMap}
 import org.apache.spark.sql.Encoders
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow
+import org.apache.spark.sql.execution.streaming.operators.stateful.transformwithstate.statefulprocessor.StatefulProcessorHandleImpl
 import org.apache.spark.sql.streaming._
 import org.apache.spark.unsafe.Platform
 import penstock.kernel.state.{Key, PageStore, Slot}
@@ -18,35 +19,22 @@ case class Chain(id: Int, operators: Seq[Operator])
   * Out: envelopes for later levels.
   */
 class Level(chains: Map[Int, Chain], pageLimit: Int, open: OpenWindows) extends StatefulProcessor[Long, Array[Byte], Array[Byte]] {
-  @transient private var pages: MapState[Array[Byte], Array[Byte]] = _
+  @transient private var pages: StoredPages = _
   @transient private lazy val running = new JavaMap[Int, RunningChain]()
 
-  override def init(mode: OutputMode, time: TimeMode): Unit =
-    pages = getHandle.getMapState[Array[Byte], Array[Byte]]("pages", Encoders.BINARY, Encoders.BINARY, TTLConfig.NONE)
+  /** The driver only asks which state there is. */
+  override def init(mode: OutputMode, time: TimeMode): Unit = getHandle match {
+    case handle: StatefulProcessorHandleImpl => pages = StoredPages.of(handle)
+    case planning => planning.getMapState[Array[Byte], Array[Byte]](StoredPages.Name, Encoders.BINARY, Encoders.BINARY, TTLConfig.NONE)
+  }
 
   override def handleInputRows(group: Long, rows: Iterator[Array[Byte]], timers: TimerValues): Iterator[Array[Byte]] = {
     val id = (group >>> 32).toInt
     chains.get(id) match {
       case None => rows
-      case Some(chain) => running.computeIfAbsent(id, _ => new RunningChain(chain, pageLimit, open)).run(rows, i => new SlotPages(pages, i))
+      case Some(chain) => running.computeIfAbsent(id, _ => new RunningChain(chain, pageLimit, open)).run(rows, i => new SlotPages(pages, group, i))
     }
   }
-}
-
-/** The pages of one operator in a slot, as entries of the level's map. */
-final class SlotPages(pages: MapState[Array[Byte], Array[Byte]], position: Int) extends PageStore {
-  private val headerAddress = Array[Byte](position.toByte)
-  private def address(page: Array[Byte]): Array[Byte] = {
-    val whole = new Array[Byte](page.length + 1)
-    whole(0) = position.toByte
-    System.arraycopy(page, 0, whole, 1, page.length)
-    whole
-  }
-  override def header: Array[Byte] = pages.getValue(headerAddress)
-  override def header_=(bytes: Array[Byte]): Unit = if (bytes == null) pages.removeKey(headerAddress) else pages.updateValue(headerAddress, bytes)
-  override def get(page: Array[Byte]): Array[Byte] = pages.getValue(address(page))
-  override def put(page: Array[Byte], bytes: Array[Byte]): Unit = pages.updateValue(address(page), bytes)
-  override def remove(page: Array[Byte]): Unit = pages.removeKey(address(page))
 }
 
 /** A chain at work on one slot after the other, in one task. */

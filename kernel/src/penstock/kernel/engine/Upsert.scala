@@ -1,23 +1,28 @@
 package penstock.kernel.engine
 
-import org.apache.spark.sql.catalyst.expressions.UnsafeRow
+import org.apache.spark.sql.catalyst.expressions.{BasePredicate, Or, UnsafeRow}
 import penstock.kernel.state.State
 
 /** A table with a key: the newest record of a key is its row.
   *
   * In: records of one key; weight +1 a row, -1 a deletion. Where both are at one place, the row counts.
-  * State: the row, as the views need it; absent when deleted.
+  * State: the row, as the views need it; absent when deleted, or when no edge takes it.
   * Out: at most two changes per batch, the retraction before the assertion.
   */
 case class Upsert(id: Int, keyWidth: Int, width: Int, edges: Seq[Edge]) extends Operator {
   @transient private lazy val before = new UnsafeRow(width)
   @transient private lazy val after = new UnsafeRow(width)
+  /** Whether any edge takes a row; null where one takes all. */
+  @transient private lazy val wanted: BasePredicate = {
+    val conditions = edges.map(_.first)
+    if (conditions.contains(None)) null else conditions.flatten.reduceOption(Or(_, _)).map(Route.predicate).orNull
+  }
 
   override def run(key: UnsafeRow, rows: Rows, state: State, out: Output): Unit = {
     val last = newest(rows)
     val old = state.value
     val start = Envelope.rowStart(last)
-    val gone = Envelope.weight(last) < 0
+    val gone = Envelope.weight(last) < 0 || (wanted != null && !wanted.eval(Envelope.read(last, after)))
     val same = if (gone) old == null else old != null && java.util.Arrays.equals(old, 0, old.length, last, start, last.length)
     if (!same) {
       if (old != null) {

@@ -36,10 +36,12 @@ object JoinChecks {
     checks.seeded("a join with a condition has the pairs for which it holds", 20)(random => joins(random, Some(LessThan(Both(1), Both(3))), keys = 6, values = 4))
     checks.seeded("a join of one key with very many rows", 3)(random => joins(random, Some(LessThan(Both(1), Both(3))), keys = 1, values = 40))
     checks.seeded("a join of rows of one relation with themselves", 10)(selfJoins)
+    checks.seeded("a row that replaces another unseen concerns the pairs of one of the two", 20)(replacements)
     checks.check("a pair has the larger place and the smaller stamp of its rows")(places())
   }
 
-  private def join(condition: Option[Expression]): Chain = Chain(1, Seq(Join(1, 1, JoinKind.Inner, (2, 2), condition, (None, None), Seq(Edge(Out, None, Nil, Both.all)))))
+  private def join(condition: Option[Expression], shown: Seq[Expression] = Both.all): Chain =
+    Chain(1, Seq(Join(1, 1, JoinKind.Inner, (2, 2), condition, (None, None), Seq(Edge(Out, None, Nil, shown)))))
   private def side(port: Int): Route = new Route(Edge(Target(1, port, 1), None, Seq(Side(0)), Side.all))
 
   private def pairs(left: Iterable[Seq[Any]], right: Iterable[Seq[Any]], less: Boolean): Iterable[Seq[Any]] =
@@ -80,6 +82,35 @@ object JoinChecks {
       found.take(levels.batch(changes ++ again))
       found.same(Out.operator, Both, pairs(both.rows, both.rows, less = false), "pairs")
     }
+  }
+
+  /** The right side has one row for each key, which is a bound for the left rows. */
+  private def replacements(random: Random): Unit = {
+    val levels = new Levels(Seq(Seq(join(Some(LessThan(Both(1), Both(3))), Side.all))), random)
+    val left = new Changing(random, side(0), Side, keys = 2, values = 9)
+    val bounds = mutable.Map(0L -> 0L, 1L -> 0L)
+    val found = new Tallies
+    found.take(levels.batch(bounds.map { case (key, bound) => side(1).envelope(Side.row(Seq(key, bound)), 1, 0, 0) }))
+    (1 to 15).foreach { place =>
+      found.take(levels.batch(left.changes(random.nextInt(9), () => place) ++ moved(random, bounds, place)))
+      found.same(Out.operator, Side, beneath(left, bounds), "rows beneath their bounds")
+      val before = beneath(left, bounds).toSet
+      val out = levels.batch(moved(random, bounds, place))
+      found.take(out)
+      found.same(Out.operator, Side, beneath(left, bounds), "rows beneath their bounds")
+      val staying = before.intersect(beneath(left, bounds).toSet).map(Side.bytes)
+      equal(out.map(Envelope.row(_).toSeq).filter(staying), Nil, "changes of rows that stay")
+      if (random.nextInt(4) == 0) levels.restart()
+    }
+  }
+
+  private def beneath(left: Changing, bounds: mutable.Map[Long, Long]): Iterable[Seq[Any]] =
+    left.rows.filter(row => row(1).asInstanceOf[Long] < bounds(row.head.asInstanceOf[Long]))
+
+  private def moved(random: Random, bounds: mutable.Map[Long, Long], place: Long): Seq[Array[Byte]] = {
+    val (key, bound) = (random.nextInt(2).toLong, random.nextInt(10).toLong)
+    val before = bounds.put(key, bound).get
+    Seq((before, -1L), (bound, 1L)).map { case (value, weight) => side(1).envelope(Side.row(Seq(key, value)), weight, 0, place) }
   }
 
   private def places(): Unit = {

@@ -19,6 +19,7 @@ object TableChecks {
 
   def run(checks: Checks): Unit = {
     checks.seeded("a table holds the newest record of every key", 20)(upserts)
+    checks.seeded("a table keeps no rows that nobody takes", 20)(unwanted)
     checks.seeded("a bag holds each row as often as it was added, and returns deletions that find nothing", 20)(bags)
     checks.seeded("a view with a declared key has one row under each, or says which key has several", 20)(uniques)
   }
@@ -53,6 +54,21 @@ object TableChecks {
       found.take(out)
       found.same(Whole.operator, Row, wanted.values, "the table")
       found.same(Large.operator, Third, large(wanted.values), "what is large in it")
+      if (random.nextInt(4) == 0) levels.restart()
+    }
+  }
+
+  private def unwanted(random: Random): Unit = {
+    val levels = new Levels(Seq(Seq(Chain(1, Seq(Upsert(1, 1, 3, edges.tail))))), random)
+    val arriving = new Route(Edge(Target(1, 0, 1), None, Seq(Row(0)), Row.all))
+    val wanted = mutable.Map.empty[Any, Seq[Any]]
+    val found = new Tallies
+    (1 to 15).foreach { place =>
+      val record = row(random, keys = 3)
+      wanted(record.head) = record
+      found.take(levels.batch(Seq(arriving.envelope(Row.row(record), 1, 0, place))))
+      found.same(Large.operator, Third, large(wanted.values), "what is large in the table")
+      equal(levels.isEmpty, large(wanted.values).isEmpty, "whether nothing is kept")
       if (random.nextInt(4) == 0) levels.restart()
     }
   }

@@ -228,7 +228,7 @@ object Door {
 
   /** Makes the session able to run what the planner builds. */
   def prepare(session: ClassicSession): Unit =
-    if (!session.experimental.extraStrategies.contains(FeedStrategy)) session.experimental.extraStrategies ++= Seq(FeedStrategy)
+    if (!session.experimental.extraStrategies.contains(FeedStrategy)) session.experimental.extraStrategies ++= Seq(FeedStrategy, BeneathStrategy)
 
   /** The rows of a source as envelopes. Edges with a plan are folded before the shuffle where they can be. Targets are an operator, which of its
     * clocks, and its chain: those to be woken, those to be told of the watermark.
@@ -255,7 +255,8 @@ object Door {
 
   /** One level over its input, which has the columns envelope and group. */
   def level(input: DataFrame, chains: JavaList[Chain], slots: Int, pageLimit: Int, open: OpenWindows): DataFrame = {
-    val execution = input.asInstanceOf[ClassicDataset[Row]].queryExecution
+    val frame = input.asInstanceOf[ClassicDataset[Row]]
+    val execution = ClassicDataset.ofRows(frame.sparkSession, Beneath(frame.queryExecution.analyzed)).queryExecution
     val Seq(envelope, group) = execution.analyzed.output
     val processor = new Level(seq(chains).map(c => c.id -> c).toMap, pageLimit, open)
     val out = new KeyValueGroupedDataset[Long, Array[Byte]](Encoders.scalaLong, Encoders.BINARY, execution, Seq(envelope), Seq(group))

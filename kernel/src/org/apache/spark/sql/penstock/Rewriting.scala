@@ -61,10 +61,34 @@ object Rewriting {
       if (known.exists(_.canonicalized == each.canonicalized)) known else known :+ each
     }
     val answers = found.map(each => each.canonicalized -> answer(each))
-    val joined = answers.foldLeft(node.children.head) { case (child, (_, each)) => Join(child, each, LeftOuter, None, JoinHint.NONE) }
-    val changed = node.transformExpressions { case s: ScalarSubquery => answers.find(_._1 == s.canonicalized).get._2.output.head }
-      .withNewChildren(joined +: node.children.tail)
+    val asked = node.transformExpressions { case s: ScalarSubquery => answers.find(_._1 == s.canonicalized).get._2.output.head }
+    val changed = asked match {
+      case Filter(condition, child) => filtered(condition, child, answers.map(_._2))
+      case _ => asked.withNewChildren(answers.map(_._2).foldLeft(node.children.head)(beside) +: node.children.tail)
+    }
     if (changed.output.map(_.exprId) == node.output.map(_.exprId)) changed else Project(node.output, changed)
+  }
+
+  private def beside(rows: LogicalPlan, answer: LogicalPlan): LogicalPlan = Join(rows, answer, LeftOuter, None, JoinHint.NONE)
+
+  /** filter p of (rows beside an answer)  =>  rows joined with the answer on p, where p does not hold without an answer.
+    *
+    * As a condition of the join it says which rows another answer concerns.
+    */
+  private def filtered(condition: Expression, child: LogicalPlan, answers: Seq[LogicalPlan]): LogicalPlan = {
+    val (joined, left) = answers.foldLeft((child, JoinPlan.conjuncts(condition))) { case ((rows, conditions), answer) =>
+      val known = rows.outputSet ++ answer.outputSet
+      val (its, others) = conditions.partition(each => each.references.subsetOf(known) && each.references.intersect(answer.outputSet).nonEmpty)
+      if (its.exists(fails(_, answer.output.head))) (Join(rows, answer, Inner, Some(its.reduce(And(_, _))), JoinHint.NONE), others)
+      else (beside(rows, answer), conditions)
+    }
+    left.reduceOption(And(_, _)).fold(joined)(Filter(_, joined))
+  }
+
+  /** Whether the condition cannot hold where the column is NULL. */
+  private def fails(condition: Expression, column: Attribute): Boolean = condition match {
+    case a: Attribute => a.exprId == column.exprId
+    case other => other.nullIntolerant && other.children.exists(fails(_, column))
   }
 
   private def answer(subquery: ScalarSubquery): LogicalPlan = {
