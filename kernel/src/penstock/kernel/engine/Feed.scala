@@ -14,10 +14,11 @@ import penstock.kernel.source.TopicStream
   *
   * `deleted`, `place` and `stamp` are the positions of those columns in the source's row; -1 where it has none. An edge with a
   * gathering is folded before the shuffle. `ticks` are woken once in every batch; `timed` are told in all their slots when the watermark of the
-  * source has moved.
+  * source has moved. Under its `name` tasks of later batches use again what was made.
   */
 case class Entry(
-    edges: Seq[Edge], gatherings: Seq[Option[Gathering]], deleted: Int, place: Int, stamp: Int, ticks: Seq[Target], slots: Int, timed: Seq[Target] = Nil)
+    edges: Seq[Edge], gatherings: Seq[Option[Gathering]], deleted: Int, place: Int, stamp: Int, ticks: Seq[Target], slots: Int, timed: Seq[Target] = Nil,
+    name: String = "")
 
 /** Rows of a source become envelopes, in Catalyst's tree. Output: the envelope, and its group. */
 case class Feed(entry: Entry, output: Seq[Attribute], child: LogicalPlan) extends UnaryNode {
@@ -58,8 +59,9 @@ case class FeedExec(entry: Entry, output: Seq[Attribute], child: SparkPlan) exte
   * Folds what can be folded while rows come, and gives that out at the end, or whenever it has become large.
   */
 final class FeedIterator(entry: Entry, rows: Iterator[InternalRow], first: Boolean, watermark: Option[Long] = None) extends Iterator[InternalRow] {
-  private val routes = entry.edges.map(new Route(_)).toArray
-  private val combiners = entry.edges.zip(entry.gatherings).map { case (edge, g) => g.map(new Combiner(edge.to, _)).orNull }.toArray
+  private val made = Kept.of(s"${entry.name} entry")(new EntryRoutes(entry))
+  private val routes = made.routes
+  private val combiners = made.combined.map { case (to, gathering) => if (gathering == null) null else new Combiner(to, gathering) }
   private val ready = new ArrayDeque[Array[Byte]]()
   private val writer = new UnsafeRowWriter(2, 256)
   private var ended = false
@@ -106,6 +108,12 @@ final class FeedIterator(entry: Entry, rows: Iterator[InternalRow], first: Boole
   private def send(route: Route, combiner: Combiner, row: InternalRow, weight: Long, stamp: Long, place: Long): Unit =
     if (combiner == null || !combiner.pays) ready.add(route.envelope(row, weight, stamp, place))
     else combiner.add(route.keyOf(row), route.valueOf(row), weight, stamp, place, ready)
+}
+
+/** The edges of a source, compiled. */
+private final class EntryRoutes(entry: Entry) {
+  val routes: Array[Route] = entry.edges.map(new Route(_)).toArray
+  val combined: Array[(Target, Gathering)] = entry.edges.zip(entry.gatherings).map { case (edge, gathering) => (edge.to, gathering.orNull) }.toArray
 }
 
 object FeedIterator {

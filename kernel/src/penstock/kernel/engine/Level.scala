@@ -17,8 +17,10 @@ case class Chain(id: Int, operators: Seq[Operator])
   * In: the envelopes of one chain and slot. Those of chains on other levels pass through.
   * State: the map `pages`, under (chain, slot): the pages of each operator of the chain, its position in the chain before their addresses.
   * Out: envelopes for later levels.
+  *
+  * @param name of its own: tasks of later batches use again what was made under it
   */
-class Level(chains: Map[Int, Chain], pageLimit: Int, open: OpenWindows) extends StatefulProcessor[Long, Array[Byte], Array[Byte]] {
+class Level(chains: Map[Int, Chain], pageLimit: Int, open: OpenWindows, name: String = "") extends StatefulProcessor[Long, Array[Byte], Array[Byte]] {
   @transient private var pages: StoredPages = _
   @transient private lazy val running = new JavaMap[Int, RunningChain]()
 
@@ -32,31 +34,33 @@ class Level(chains: Map[Int, Chain], pageLimit: Int, open: OpenWindows) extends 
     val id = (group >>> 32).toInt
     chains.get(id) match {
       case None => rows
-      case Some(chain) => running.computeIfAbsent(id, _ => new RunningChain(chain, pageLimit, open)).run(rows, i => new SlotPages(pages, group, i))
+      case Some(chain) =>
+        val mine = running.computeIfAbsent(id, _ => Kept.of(s"$name chain $id")(new RunningChain(chain, pageLimit)))
+        mine.run(rows, i => new SlotPages(pages, group, i), open)
     }
   }
 }
 
-/** A chain at work on one slot after the other, in one task. */
-final class RunningChain(chain: Chain, pageLimit: Int, open: OpenWindows) {
+/** A chain at work on one slot after the other; in one task, then perhaps in another. */
+final class RunningChain(chain: Chain, pageLimit: Int) {
   private val operators = chain.operators.toArray
   private val routes = operators.map(_.edges.map(new Route(_)).toArray)
   private val keys = operators.map(o => new UnsafeRow(o.keyWidth))
   private val orders = operators.map(_.orders)
   private val sums = operators.map(_.sums)
-  private val windows = operators.map(each => each.timing.map(new Windows(each, _, pageLimit, open)).orNull)
+  private val windows = operators.map(each => each.timing.map(new Windows(each, _, pageLimit)).orNull)
   private val dates = operators.map {
     case dated: Dated => dated.dating.map(how => new Dates(dated, how.clocks, pageLimit)).orNull
     case _ => null
   }
 
-  def run(rows: Iterator[Array[Byte]], pages: Int => PageStore): Iterator[Array[Byte]] = {
+  def run(rows: Iterator[Array[Byte]], pages: Int => PageStore, open: OpenWindows): Iterator[Array[Byte]] = {
     val out = new ArrayBuffer[Array[Byte]]()
     val inboxes = operators.map(_ => new Inbox)
     while (rows.hasNext) deliver(rows.next(), 0, inboxes, out)
     var i = 0
     while (i < operators.length) {
-      if (!inboxes(i).isEmpty) runOperator(i, inboxes, pages(i), out)
+      if (!inboxes(i).isEmpty) runOperator(i, inboxes, pages(i), open, out)
       i += 1
     }
     out.iterator
@@ -72,9 +76,9 @@ final class RunningChain(chain: Chain, pageLimit: Int, open: OpenWindows) {
     else if (Envelope.kind(envelope) != Envelope.Tick || operators(i).ticks) inboxes(i).add(envelope)
   }
 
-  private def runOperator(i: Int, inboxes: Array[Inbox], pages: PageStore, out: ArrayBuffer[Array[Byte]]): Unit = {
+  private def runOperator(i: Int, inboxes: Array[Inbox], pages: PageStore, open: OpenWindows, out: ArrayBuffer[Array[Byte]]): Unit = {
     val output = new Output(routes(i), envelope => deliver(envelope, i + 1, inboxes, out))
-    if (windows(i) != null) windows(i).run(inboxes(i).rows, inboxes(i).clocks, pages, output)
+    if (windows(i) != null) windows(i).run(inboxes(i).rows, inboxes(i).clocks, pages, open, output)
     else if (dates(i) != null) dates(i).run(inboxes(i).rows, inboxes(i).clocks, pages, output)
     else runKeys(i, inboxes(i), pages, output)
   }

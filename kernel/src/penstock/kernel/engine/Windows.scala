@@ -14,7 +14,7 @@ import scala.jdk.CollectionConverters._
   * Out: changes, as the operator gives them; of windows that wait, all rows at once when they are complete. A window is complete in the batch in
   * which the watermark comes to its end.
   */
-final class Windows(operator: Operator, timing: Timing, pageLimit: Int, open: OpenWindows) {
+final class Windows(operator: Operator, timing: Timing, pageLimit: Int) {
   private val patient = operator match {
     case waiting: Patient if timing.waits => waiting
     case _ => null
@@ -24,7 +24,7 @@ final class Windows(operator: Operator, timing: Timing, pageLimit: Int, open: Op
   private val key = new UnsafeRow(operator.keyWidth)
 
   /** `ticks` has the new times of the first clocks, `Windows.None` where there is none. */
-  def run(inbox: JavaMap[Key, Rows], ticks: Array[Long], pages: PageStore, out: Output): Unit = {
+  def run(inbox: JavaMap[Key, Rows], ticks: Array[Long], pages: PageStore, open: OpenWindows, out: Output): Unit = {
     val stored = pages.header
     val agenda = Agenda.read(stored, timing.clocks)
     val before = agenda.watermark

@@ -30,14 +30,14 @@ final class Levels(levels: Seq[Seq[Chain]], random: Random, slots: Int = 4, limi
   private var running: Seq[Map[Int, RunningChain]] = started()
 
   private def started(): Seq[Map[Int, RunningChain]] =
-    levels.map(_.map(chain => chain.id -> new RunningChain(Levels.sent(chain), limit, new OpenWindows)).toMap)
+    levels.map(_.map(chain => chain.id -> new RunningChain(Levels.sent(chain), limit)).toMap)
 
   def restart(): Unit = running = started()
 
   /** What leaves the last level. */
   def batch(envelopes: Iterable[Array[Byte]]): Seq[Array[Byte]] =
     running.foldLeft(envelopes.toSeq)((arriving, level) => Levels.shuffled(arriving, random).groupBy(Envelope.group(_, slots)).toSeq.flatMap {
-      case (group, rows) => level.get((group >>> 32).toInt).fold(rows)(_.run(rows.iterator, pages(group, _)).toSeq)
+      case (group, rows) => level.get((group >>> 32).toInt).fold(rows)(_.run(rows.iterator, pages(group, _), new OpenWindows).toSeq)
     })
 
   private def pages(group: Long, position: Int): MapStore = {

@@ -1,7 +1,7 @@
 package org.apache.spark.sql.penstock
 
 import java.nio.file.Paths
-import java.util.{List => JavaList, Map => JavaMap}
+import java.util.{List => JavaList, Map => JavaMap, UUID}
 import org.apache.spark.sql.{DataFrame, Dataset, Encoders, Row}
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.expressions.aggregate.{AggregateExpression, CollectList, CollectSet}
@@ -241,7 +241,8 @@ object Door {
     def at(name: String): Int = columns.indexWhere(_.name == name)
     val gatherings = seq(plans).map(p => Option(p).map(_.gathering).filter(_.merges))
     def targets(numbers: JavaList[Integer]): Seq[Target] = seq(numbers).grouped(3).map { case Seq(operator, port, chain) => Target(operator, port, chain) }.toSeq
-    val entry = Entry(seq(edges), gatherings, at("_deleted"), at("_place"), at("_watermark"), targets(ticks), slots, targets(timed))
+    val entry = Entry(seq(edges), gatherings, at("_deleted"), at("_place"), at("_watermark"), targets(ticks), slots, targets(timed),
+      UUID.randomUUID.toString)
     val output = Seq(AttributeReference("envelope", BinaryType, nullable = false)(), AttributeReference("group", LongType, nullable = false)())
     ClassicDataset.ofRows(frame.sparkSession, Feed(entry, output, frame.queryExecution.analyzed))
   }
@@ -258,7 +259,7 @@ object Door {
     val frame = input.asInstanceOf[ClassicDataset[Row]]
     val execution = ClassicDataset.ofRows(frame.sparkSession, Beneath(frame.queryExecution.analyzed)).queryExecution
     val Seq(envelope, group) = execution.analyzed.output
-    val processor = new Level(seq(chains).map(c => c.id -> c).toMap, pageLimit, open)
+    val processor = new Level(seq(chains).map(c => c.id -> c).toMap, pageLimit, open, UUID.randomUUID.toString)
     val out = new KeyValueGroupedDataset[Long, Array[Byte]](Encoders.scalaLong, Encoders.BINARY, execution, Seq(envelope), Seq(group))
       .transformWithState(processor, TimeMode.None(), OutputMode.Append())(Encoders.BINARY)
       .toDF("envelope")
