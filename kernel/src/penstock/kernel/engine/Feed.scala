@@ -18,7 +18,9 @@ import penstock.kernel.source.TopicStream
   */
 case class Entry(
     edges: Seq[Edge], gatherings: Seq[Option[Gathering]], deleted: Int, place: Int, stamp: Int, ticks: Seq[Target], slots: Int, timed: Seq[Target] = Nil,
-    name: String = "")
+    name: String = "") {
+  @transient lazy val sent: Sent[Entry] = Sent(this)
+}
 
 /** Rows of a source become envelopes, in Catalyst's tree. Output: the envelope, and its group. */
 case class Feed(entry: Entry, output: Seq[Attribute], child: LogicalPlan) extends UnaryNode {
@@ -39,13 +41,15 @@ case class FeedExec(entry: Entry, output: Seq[Attribute], child: SparkPlan) exte
   override def producedAttributes: AttributeSet = AttributeSet(output)
   override def references: AttributeSet = child.outputSet
   override protected def doExecute(): RDD[InternalRow] = {
-    val mine = entry
-    val watermark = if (mine.timed.isEmpty) None else moved
-    val rows = if (mine.edges.isEmpty) sparkContext.emptyRDD[InternalRow] else child.execute()
+    val watermark = if (entry.timed.isEmpty) None else moved
+    val rows = if (entry.edges.isEmpty) sparkContext.emptyRDD[InternalRow] else child.execute()
     // A topic that got nothing has no tasks; somebody must still wake those who wait.
-    val wakes = mine.ticks.nonEmpty || watermark.nonEmpty
+    val wakes = entry.ticks.nonEmpty || watermark.nonEmpty
     val tasks = if (rows.getNumPartitions == 0 && wakes) sparkContext.parallelize(Seq.empty[InternalRow], 1) else rows
-    tasks.mapPartitionsWithIndex { (partition, rows) => new FeedIterator(mine, rows, first = partition == 0, watermark) }
+    val (sent, name) = (entry.sent, entry.name)
+    tasks.mapPartitionsWithIndex { (partition, rows) =>
+      new FeedIterator(Kept.of(name)(new EntryRoutes(sent.read())), rows, first = partition == 0, watermark)
+    }
   }
   /** The watermark at the end of the batch, if the batch moves it. */
   private def moved: Option[Long] = child.collectFirst {
@@ -58,8 +62,8 @@ case class FeedExec(entry: Entry, output: Seq[Attribute], child: SparkPlan) exte
   *
   * Folds what can be folded while rows come, and gives that out at the end, or whenever it has become large.
   */
-final class FeedIterator(entry: Entry, rows: Iterator[InternalRow], first: Boolean, watermark: Option[Long] = None) extends Iterator[InternalRow] {
-  private val made = Kept.of(s"${entry.name} entry")(new EntryRoutes(entry))
+final class FeedIterator(made: EntryRoutes, rows: Iterator[InternalRow], first: Boolean, watermark: Option[Long] = None) extends Iterator[InternalRow] {
+  private val entry = made.entry
   private val routes = made.routes
   private val combiners = made.combined.map { case (to, gathering) => if (gathering == null) null else new Combiner(to, gathering) }
   private val ready = new ArrayDeque[Array[Byte]]()
@@ -111,7 +115,7 @@ final class FeedIterator(entry: Entry, rows: Iterator[InternalRow], first: Boole
 }
 
 /** The edges of a source, compiled. */
-private final class EntryRoutes(entry: Entry) {
+final class EntryRoutes(val entry: Entry) {
   val routes: Array[Route] = entry.edges.map(new Route(_)).toArray
   val combined: Array[(Target, Gathering)] = entry.edges.zip(entry.gatherings).map { case (edge, gathering) => (edge.to, gathering.orNull) }.toArray
 }

@@ -20,7 +20,7 @@ case class Chain(id: Int, operators: Seq[Operator])
   *
   * @param name of its own: tasks of later batches use again what was made under it
   */
-class Level(chains: Map[Int, Chain], pageLimit: Int, open: OpenWindows, name: String = "") extends StatefulProcessor[Long, Array[Byte], Array[Byte]] {
+class Level(chains: Map[Int, Sent[Chain]], pageLimit: Int, open: OpenWindows, name: String = "") extends StatefulProcessor[Long, Array[Byte], Array[Byte]] {
   @transient private var pages: StoredPages = _
   @transient private lazy val running = new JavaMap[Int, RunningChain]()
 
@@ -35,7 +35,7 @@ class Level(chains: Map[Int, Chain], pageLimit: Int, open: OpenWindows, name: St
     chains.get(id) match {
       case None => rows
       case Some(chain) =>
-        val mine = running.computeIfAbsent(id, _ => Kept.of(s"$name chain $id")(new RunningChain(chain, pageLimit)))
+        val mine = running.computeIfAbsent(id, _ => Kept.of(s"$name chain $id")(new RunningChain(chain.read(), pageLimit)))
         mine.run(rows, i => new SlotPages(pages, group, i), open)
     }
   }

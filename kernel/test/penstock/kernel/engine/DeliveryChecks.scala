@@ -31,7 +31,7 @@ object DeliveryChecks {
   private def feed(aggregate: Aggregated, rows: Seq[Seq[Any]], combining: Boolean): Seq[Array[Byte]] = {
     val gathering = if (combining) Some(aggregate.plan.gathering) else None
     val entry = Levels.sent(Entry(Seq(aggregate.edge), Seq(gathering), deleted = 2, place = 3, stamp = -1, Nil, 4))
-    new FeedIterator(entry, rows.iterator.map(Source.row), first = false).map(_.getBinary(0)).toList
+    new FeedIterator(new EntryRoutes(entry), rows.iterator.map(Source.row), first = false).map(_.getBinary(0)).toList
   }
 
   private def combined(kind: Kind, random: Random, growing: Boolean): Unit = {
@@ -55,7 +55,7 @@ object DeliveryChecks {
       val entry = Entry(Seq(aggregate.edge), Seq(Some(aggregate.plan.gathering)), 2, 3, -1, Nil, 4)
       val counts = mutable.Map.empty[Short, Long].withDefaultValue(0L)
       val found = mutable.Map.empty[Seq[Byte], Long].withDefaultValue(0L)
-      new FeedIterator(entry, rows.map(Source.row), first = false).map(_.getBinary(0)).foreach { envelope =>
+      new FeedIterator(new EntryRoutes(entry), rows.map(Source.row), first = false).map(_.getBinary(0)).foreach { envelope =>
         val partial = Envelope.kind(envelope) == Envelope.Partial
         counts(Envelope.kind(envelope)) += 1
         found(envelope.toSeq.slice(Envelope.Header, Envelope.rowStart(envelope))) +=
@@ -132,7 +132,7 @@ object DeliveryChecks {
   }
 
   private def passing(): Unit = {
-    val level = new Level(Map(1 -> Chain(1, Nil)), 4096, new OpenWindows)
+    val level = new Level(Map(1 -> Sent(Chain(1, Nil))), 4096, new OpenWindows)
     val rows = Seq.fill(3)(Envelope.of(Target(7, 0, 7), Envelope.Row, FeedIterator.Nothing, FeedIterator.Nothing))
     equal(level.handleInputRows(7L << 32, rows.iterator, null).toSeq, rows, "what came out")
   }

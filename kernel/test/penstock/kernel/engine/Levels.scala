@@ -53,11 +53,7 @@ final class Levels(levels: Seq[Seq[Chain]], random: Random, slots: Int = 4, limi
 }
 
 object Levels {
-  def sent[T](thing: T): T = {
-    val bytes = new ByteArrayOutputStream()
-    new ObjectOutputStream(bytes).writeObject(thing)
-    new ObjectInputStream(new ByteArrayInputStream(bytes.toByteArray)).readObject().asInstanceOf[T]
-  }
+  def sent[T](thing: T): T = Sent(thing).read()
 
   def shuffled[T](items: Iterable[T], random: Random): Seq[T] = {
     val list = new java.util.ArrayList[T]()

@@ -259,7 +259,7 @@ object Door {
     val frame = input.asInstanceOf[ClassicDataset[Row]]
     val execution = ClassicDataset.ofRows(frame.sparkSession, Beneath(frame.queryExecution.analyzed)).queryExecution
     val Seq(envelope, group) = execution.analyzed.output
-    val processor = new Level(seq(chains).map(c => c.id -> c).toMap, pageLimit, open, UUID.randomUUID.toString)
+    val processor = new Level(seq(chains).map(c => c.id -> Sent(c)).toMap, pageLimit, open, UUID.randomUUID.toString)
     val out = new KeyValueGroupedDataset[Long, Array[Byte]](Encoders.scalaLong, Encoders.BINARY, execution, Seq(envelope), Seq(group))
       .transformWithState(processor, TimeMode.None(), OutputMode.Append())(Encoders.BINARY)
       .toDF("envelope")
