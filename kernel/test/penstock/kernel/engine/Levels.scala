@@ -1,6 +1,5 @@
 package penstock.kernel.engine
 
-import java.io.{ByteArrayInputStream, ByteArrayOutputStream, ObjectInputStream, ObjectOutputStream}
 import java.util.Random
 
 import org.apache.spark.sql.catalyst.InternalRow
