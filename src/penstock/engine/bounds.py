@@ -64,6 +64,8 @@ class Bounds:
     def of_state(self, operator: Operator) -> Bound:
         if operator.kind == "asof":  # its versions are kept in any case
             return self._inputs(operator, ports=(1,) if operator.parts["closing"] else (0, 1))
+        if operator.kind == "retained":
+            return self._retained(operator)
         if closing := operator.parts.get("closing"):
             return Bound(freed=closing.text())
         match operator.kind:
@@ -92,7 +94,7 @@ class Bounds:
                 return FIXED
             case "evaluated":
                 return self.of_rows(operator.parts["root"])
-            case "join" if operator.parts["plan"].kind() in ("semi", "anti", "exists"):
+            case "join" | "retained" if operator.parts["plan"].kind() in ("semi", "anti", "exists"):
                 return self._inputs(operator, ports=(0,))
             case "asof":
                 return self._inputs(operator, ports=(0,))
@@ -105,6 +107,13 @@ class Bounds:
                 return FIXED
             case _:
                 return self._inputs(operator)
+
+    def _retained(self, operator: Operator) -> Bound:
+        """What is said of rows that are freed, and of those that are not."""
+        plan = operator.parts["plan"]
+        others = [port for port in (0, 1) if not plan.isFreed(port)]
+        rest = f"; the others are {self._inputs(operator, ports=others)}" if others else ""
+        return Bound(freed=plan.text() + rest)
 
     def _inputs(self, operator: Operator, ports: Sequence[int] = (0, 1)) -> Bound:
         return _all(self.of_rows(edge.source) for edge in self._into[operator.id] if edge.port in ports)
@@ -138,7 +147,7 @@ class Bounds:
     def _column(self, operator: Operator, at: int) -> Bound:
         """Of how many values a column of an operator's output has: as many as what was sent to it."""
         match operator.kind:
-            case "join" | "asof":
+            case "join" | "retained" | "asof":
                 left = len(operator.parts["sent"][0])
                 if operator.parts["plan"].kind() == "exists" and at == left:
                     return FIXED

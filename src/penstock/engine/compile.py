@@ -140,7 +140,9 @@ class _Compiler:
         try:
             key = declared_key(view, frame._jdf.schema())
             reader = Reader(self._door, view.name, place)
-            self._times.check_final(view, self._door.planned(frame._jdf))
+            planned = self._door.planned(frame._jdf)
+            self._times.check_final(view, planned)
+            self._times.check_retained(view, planned)
             self._flows.add(view, reader.read(frame), key)
             if late:
                 self._flows.add_late(view, [reader.read(each) for each in late])

@@ -154,7 +154,7 @@ class _Drawing:
                 return ", ".join(operator.parts["key"])
             case "bag":
                 return "the whole row"
-            case "join" | "asof":
+            case "join" | "retained" | "asof":
                 return self._texts(self._into[operator.id][0].key) or "nothing: all rows"
             case "unique":
                 return _names(operator.key) or "nothing: one row"
@@ -186,7 +186,7 @@ class _Drawing:
         match operator.kind:
             case "upsert" | "bag":
                 return f"table {self._name(operator.parts['source'])}"
-            case "join":
+            case "join" | "retained":
                 return self._joins(operator)
             case "asof":
                 return self._nearest(operator)
@@ -257,7 +257,7 @@ class _Drawing:
         match operator.kind:
             case "upsert" | "bag":
                 return f"the rows of {operator.title}"
-            case "join":
+            case "join" | "retained":
                 return "; ".join(dict.fromkeys(self._rows(edge) for edge in self._into[operator.id]))
             case "asof":
                 edges = self._into[operator.id]

@@ -24,6 +24,7 @@ from penstock.engine.nodes import (
     Join,
     Node,
     Project,
+    Retained,
     Scan,
     Session,
     Single,
@@ -33,6 +34,7 @@ from penstock.engine.nodes import (
     Union,
     Window,
 )
+from penstock.engine.retaining import kept
 from penstock.engine.stateful import aggregated, assigned, held, joined, topped, windowed
 from penstock.engine.timing import LATE, Times, Waiting, waiting
 from penstock.model import Stream, Table, View
@@ -105,7 +107,7 @@ class Flows:
                 return self._expand(node)
             case Generate():
                 return self._generate(node)
-            case Join() | AsOf() | Aggregate() | Session() | Held() | Window() | Top() | Single() | Evaluate():
+            case Join() | Retained() | AsOf() | Aggregate() | Session() | Held() | Window() | Top() | Single() | Evaluate():
                 return self._shared(node)
             case _:
                 assert_never(node)
@@ -125,6 +127,8 @@ class Flows:
         match node:
             case Join(left=left, right=right):
                 return joined(self._graph, node, self._flow(left), self._flow(right), self._closing(node))
+            case Retained(left=left, right=right):
+                return kept(self._graph, node, self._flow(left), self._flow(right))
             case AsOf(left=left, right=right):
                 return paired(self._graph, node, self._flow(left), self._flow(right))
             case Aggregate(child=child):

@@ -22,8 +22,9 @@ from pyspark.sql.types import StructType
 
 from penstock.engine.columns import schema_of
 from penstock.engine.compile import door_of, frame_of, refusal
-from penstock.engine.source import columns_of, other_streams, read_topic, watermark_at
-from penstock.engine.timing import Times, known_of, marks_of
+from penstock.engine.source import all_streams, columns_of, other_streams, read_topic, watermark_at
+from penstock.engine.timing import Times, known_of, marks_of, retains
+from penstock.engine.versions import versions_of
 from penstock.model import Pipeline, Stream, Table
 from penstock.schema import Schema
 
@@ -49,10 +50,11 @@ class Oracle:
         self._pending = {view.name.lower(): view for view in pipeline.views}
         self._views: dict[str, DataFrame] = {}
         self._late: dict[str, list[DataFrame]] = {}
-        self._times = Times(self._spark, door_of(self._spark), pipeline.relations)
         self._complete: dict[str, int] = {}
+        versions: dict[str, DataFrame] = {}
         for relation in pipeline.relations:
             name, marks = relation.name, marks_of(pipeline, relation)
+            others = all_streams(relation, pipeline) if retains(pipeline) else other_streams(relation, pipeline)
             records = read_topic(
                 self._spark,
                 log,
@@ -60,11 +62,14 @@ class Oracle:
                 until_frame=until,
                 relation=name,
                 known=known_of(relation),
-                streams=other_streams(relation, pipeline),
+                streams=others,
                 **marks,
             )
             self._complete[relation.name] = watermark_at(self._spark, log, relation.topic, until, **marks)
             self._show(relation, folded(relation, records))
+            if retains(pipeline) and not (isinstance(relation, Stream) and relation.event_time):
+                versions[relation.name] = versions_of(relation, records, list(others))
+        self._times = Times(self._spark, door_of(self._spark), pipeline.relations, versions)
         for view in pipeline.views:
             self._define(view.name.lower())
 

@@ -15,6 +15,8 @@ from penstock.engine.graph import Branch, Edge, Graph, Operator
 from penstock.engine.levels import SINKS, TABLES, Layout, Within, laid_out
 from penstock.engine.nodes import Handle
 
+STEPPED = ("retained",)
+"""Who looks at the watermark that stood before every record."""
 RECORD = ("_partition", "_offset")
 """What a bag knows of a record beside its row."""
 
@@ -104,9 +106,10 @@ class Query:
         for name, source in self._graph.sources.items():
             edges = [edge for edge in self._source_edges(source) if self._level_of(edge.target) == level]
             ticks = self._ticks(level) if name == self._first else []
-            timed = self._timed(level, name)
-            if edges or ticks or timed or (level == 0 and name == self._first and not self._is_fed(source)):
-                fed = self._fed(sources[name], edges, ticks, timed)
+            timed, stepped = self._timed(level, name), self._stepped(level, name)
+            told = ticks or timed or stepped
+            if edges or told or (level == 0 and name == self._first and not self._is_fed(source)):
+                fed = self._fed(sources[name], edges, (ticks, timed, stepped))
                 current = fed if current is None else current.unionAll(fed)
         return current
 
@@ -138,6 +141,15 @@ class Query:
 
         return self._targets(level, clocks)
 
+    def _stepped(self, level: int, stream: str) -> list[int]:
+        """Operators that look at the watermark of every record are told of all its steps."""
+
+        def clocks(operator: Operator) -> list[int]:
+            streams = list(operator.parts["plan"].streams()) if operator.kind in STEPPED else []
+            return [streams.index(stream)] if stream in streams else []
+
+        return self._targets(level, clocks)
+
     def _targets(self, level: int, clocks: Callable[[Operator], list[int]]) -> list[int]:
         """Operators of a level, each with the number of a clock of its own, and its chain."""
         found = [each for each in self._graph.operators if each.id in self.layout.of and self._level_of(each) == level]
@@ -148,15 +160,14 @@ class Query:
             for number in (each.id, clock, self.layout.of[each.id].id)
         ]
 
-    def _fed(self, stream: DataFrame, edges: Sequence[Edge], ticks: Sequence[int], timed: Sequence[int]) -> DataFrame:
+    def _fed(self, stream: DataFrame, edges: Sequence[Edge], told: Sequence[Sequence[int]]) -> DataFrame:
+        """`told` are who is woken in every batch, who hears of the watermark, and who of all its steps."""
         row = list(self._door.list(stream._jdf.queryExecution().analyzed().output()))
         by_name = {attribute.name(): attribute for attribute in row}
         made = [self._table_edge(e, by_name, row) if e.target.kind in TABLES else self._edge(e, row) for e in edges]
         plans = [edge.target.parts["plan"] if edge.target.kind == "aggregate" else None for edge in edges]
         handles = self._graph.handles
-        fed = self._door.feed(
-            stream._jdf, handles(made), handles(plans), handles(ticks), handles(timed), self.tuning.slots
-        )
+        fed = self._door.feed(stream._jdf, handles(made), handles(plans), *map(handles, told), self.tuning.slots)
         return DataFrame(fed, self._spark)
 
     def _table_edge(self, edge: Edge, by_name: dict[str, Handle], row: Sequence[Handle]) -> Handle:
@@ -197,10 +208,11 @@ class Query:
         parts: dict[str, Any] = operator.parts
         match operator.kind:
             case "upsert":
-                return self._door.upsert(operator.id, len(parts["key"]), len(parts["names"]), edges)
+                width, stepwise = len(parts["names"]), parts.get("stepwise", False)
+                return self._door.upsert(operator.id, len(parts["key"]), width, edges, stepwise)
             case "bag":
                 schema = self._graph.jvm.org.apache.spark.sql.types.StructType.fromDDL(str(parts["relation"].schema))
-                return self._door.bag(operator.id, operator.title, schema, edges)
+                return self._door.bag(operator.id, operator.title, schema, edges, parts.get("stepwise", False))
             case "unique":
                 return self._door.unique(operator.id, operator.title, handles(operator.key), len(operator.row), edges)
             case "join":
@@ -209,6 +221,9 @@ class Query:
             case "asof":
                 left, right = (handles([column.handle for column in side]) for side in parts["sent"])
                 return self._door.asOf(operator.id, parts["plan"], left, right, edges, parts["closing"])
+            case "retained":
+                left, right = (handles([column.handle for column in side]) for side in parts["sent"])
+                return self._door.retained(operator.id, parts["plan"], left, right, edges)
             case "window":
                 return self._door.window(operator.id, parts["plan"], edges, parts["closing"])
             case "top":

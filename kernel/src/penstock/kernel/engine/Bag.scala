@@ -9,9 +9,9 @@ import penstock.kernel.state.State
   * In: records of one row, which is their key; weight +1 adds it, -1 takes one away, in the order of place. The row that they carry is
   * the partition and offset of the record.
   * State: how often the row is there, absent when it is not.
-  * Out: one change per batch; a deletion that finds nothing becomes a dead letter instead.
+  * Out: one change per batch, or where each record is a step, per record; a deletion that finds nothing becomes a dead letter instead.
   */
-case class Bag(id: Int, keyWidth: Int, edges: Seq[Edge], letters: Edge) extends Operator {
+case class Bag(id: Int, keyWidth: Int, edges: Seq[Edge], letters: Edge, stepwise: Boolean = false) extends Operator {
   @transient private lazy val letter = new Route(letters)
   @transient private lazy val record = new UnsafeRow(Bag.RecordWidth)
   @transient private lazy val both = new JoinedRow()
@@ -23,11 +23,15 @@ case class Bag(id: Int, keyWidth: Int, edges: Seq[Edge], letters: Edge) extends 
     var i = 0
     while (i < rows.size) {
       val weight = Envelope.weight(rows(i))
-      if (count + weight < 0) out.send(deadLetter(rows(i), key)) else count += weight
+      if (count + weight < 0) out.send(deadLetter(rows(i), key))
+      else {
+        count += weight
+        if (stepwise) out.emit(key, weight, Envelope.stamp(rows(i)), Envelope.place(rows(i)))
+      }
       i += 1
     }
     if (count != old) {
-      out.emit(key, count - old, rows.lastStamp, rows.lastPlace)
+      if (!stepwise) out.emit(key, count - old, rows.lastStamp, rows.lastPlace)
       state.value = if (count == 0) null else bytesOf(count)
     }
   }

@@ -14,10 +14,14 @@ import penstock.kernel.source.TopicStream
   *
   * `deleted`, `place` and `stamp` are the positions of those columns in the source's row; -1 where it has none. An edge with a
   * gathering is folded before the shuffle. `ticks` are woken once in every batch; `timed` are told in all their slots when the watermark of the
-  * source has moved.
+  * source has moved, `stepped` also how.
   */
 case class Entry(
-    edges: Seq[Edge], gatherings: Seq[Option[Gathering]], deleted: Int, place: Int, stamp: Int, ticks: Seq[Target], slots: Int, timed: Seq[Target] = Nil)
+    edges: Seq[Edge], gatherings: Seq[Option[Gathering]], deleted: Int, place: Int, stamp: Int, ticks: Seq[Target], slots: Int, timed: Seq[Target] = Nil,
+    stepped: Seq[Target] = Nil)
+
+/** How far a watermark has come at the end of a batch, and by which steps: see `Watermarks`. */
+case class Moved(watermark: Long, steps: Array[Byte])
 
 /** Rows of a source become envelopes, in Catalyst's tree. Output: the envelope, and its group. */
 case class Feed(entry: Entry, output: Seq[Attribute], child: LogicalPlan) extends UnaryNode {
@@ -39,7 +43,7 @@ case class FeedExec(entry: Entry, output: Seq[Attribute], child: SparkPlan) exte
   override def references: AttributeSet = child.outputSet
   override protected def doExecute(): RDD[InternalRow] = {
     val mine = entry
-    val watermark = if (mine.timed.isEmpty) None else moved
+    val watermark = if (mine.timed.isEmpty && mine.stepped.isEmpty) None else moved
     val rows = if (mine.edges.isEmpty) sparkContext.emptyRDD[InternalRow] else child.execute()
     // A topic that got nothing has no tasks; somebody must still wake those who wait.
     val wakes = mine.ticks.nonEmpty || watermark.nonEmpty
@@ -47,7 +51,7 @@ case class FeedExec(entry: Entry, output: Seq[Attribute], child: SparkPlan) exte
     tasks.mapPartitionsWithIndex { (partition, rows) => new FeedIterator(mine, rows, first = partition == 0, watermark) }
   }
   /** The watermark at the end of the batch, if the batch moves it. */
-  private def moved: Option[Long] = child.collectFirst {
+  private def moved: Option[Moved] = child.collectFirst {
     case MicroBatchScanExec(_, _, topic: TopicStream, start, end, _, _) => topic.moved(start, end)
   }.flatten
   override protected def withNewChildInternal(newChild: SparkPlan): FeedExec = copy(child = newChild)
@@ -57,14 +61,17 @@ case class FeedExec(entry: Entry, output: Seq[Attribute], child: SparkPlan) exte
   *
   * Folds what can be folded while rows come, and gives that out at the end, or whenever it has become large.
   */
-final class FeedIterator(entry: Entry, rows: Iterator[InternalRow], first: Boolean, watermark: Option[Long] = None) extends Iterator[InternalRow] {
+final class FeedIterator(entry: Entry, rows: Iterator[InternalRow], first: Boolean, watermark: Option[Moved] = None) extends Iterator[InternalRow] {
   private val routes = entry.edges.map(new Route(_)).toArray
   private val combiners = entry.edges.zip(entry.gatherings).map { case (edge, g) => g.map(new Combiner(edge.to, _)).orNull }.toArray
   private val ready = new ArrayDeque[Array[Byte]]()
   private val writer = new UnsafeRowWriter(2, 256)
   private var ended = false
   if (first) entry.ticks.foreach(to => ready.add(Envelope.stamped(Envelope.of(to, Envelope.Tick, FeedIterator.Nothing, FeedIterator.Nothing), 0, Long.MinValue, Long.MinValue)))
-  if (first) for (time <- watermark; to <- entry.timed; slot <- 0 until entry.slots) ready.add(Envelope.tick(to, slot, time))
+  if (first) for (moved <- watermark; slot <- 0 until entry.slots) {
+    entry.timed.foreach(to => ready.add(Envelope.tick(to, slot, moved.watermark)))
+    entry.stepped.foreach(to => ready.add(Envelope.tick(to, slot, moved.watermark, moved.steps)))
+  }
 
   override def hasNext: Boolean = {
     while (ready.isEmpty && !ended) {

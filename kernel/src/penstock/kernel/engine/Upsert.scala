@@ -7,14 +7,25 @@ import penstock.kernel.state.State
   *
   * In: records of one key; weight +1 a row, -1 a deletion. Where both are at one place, the row counts.
   * State: the row, as the views need it; absent when deleted.
-  * Out: at most two changes per batch, the retraction before the assertion.
+  * Out: at most two changes per batch, or where each record is a step, per record; the retraction before the assertion.
   */
-case class Upsert(id: Int, keyWidth: Int, width: Int, edges: Seq[Edge]) extends Operator {
+case class Upsert(id: Int, keyWidth: Int, width: Int, edges: Seq[Edge], stepwise: Boolean = false) extends Operator {
   @transient private lazy val before = new UnsafeRow(width)
   @transient private lazy val after = new UnsafeRow(width)
 
-  override def run(key: UnsafeRow, rows: Rows, state: State, out: Output): Unit = {
-    val last = newest(rows)
+  override def run(key: UnsafeRow, rows: Rows, state: State, out: Output): Unit =
+    if (!stepwise) replace(newest(rows), state, out)
+    else {
+      rows.sortByStep()
+      var i = 0
+      while (i < rows.size) {
+        // The first at a place is the one that counts there.
+        if (i == 0 || Envelope.place(rows(i)) != Envelope.place(rows(i - 1))) replace(rows(i), state, out)
+        i += 1
+      }
+    }
+
+  private def replace(last: Array[Byte], state: State, out: Output): Unit = {
     val old = state.value
     val start = Envelope.rowStart(last)
     val gone = Envelope.weight(last) < 0

@@ -12,8 +12,10 @@ import scala.jdk.CollectionConverters._
   *
   * @param streams the event time of each stream that has one, by the stream's name
   * @param histories those of them that are histories of tables
+  * @param others the names of tables, and of streams without an event time
+  * @param versions for Spark's batch engine, the rows that tables have had: see `Retaining`
   */
-final class Times(streams: Map[String, String], histories: Set[String]) {
+final class Times(streams: Map[String, String], histories: Set[String], others: Set[String], versions: Option[Map[String, LogicalPlan]]) {
   private var views = Map.empty[String, ViewClocks]
   private def clocks = new Clocks(streams, views)
 
@@ -24,18 +26,20 @@ final class Times(streams: Map[String, String], histories: Set[String]) {
     views += view -> ViewClocks(columns.toMap, (waits && allowed == 0) || known.stays(plan))
   }
 
-  /** The query without rows that come too late; with `waits`, with rows that are shown once they are complete. */
-  def timely(frame: DataFrame, allowed: Long, waits: Boolean): DataFrame =
-    made(frame)(query => if (waits) new Lateness(streams, clocks, allowed).finished(query, None) else new Lateness(streams, clocks, allowed).left(query))
+  /** The query without rows that come too late; with `waits`, with rows that are shown once they are complete. `retain` says by stream how long its rows
+    * are corrected.
+    */
+  def timely(frame: DataFrame, allowed: Long, waits: Boolean, retain: JavaMap[String, Number]): DataFrame =
+    made(frame, retain)(query => if (waits) new Lateness(streams, clocks, allowed).finished(query, None) else new Lateness(streams, clocks, allowed).left(query))
 
   /** The same for Spark's batch engine; with how far each stream has come, only what is complete by then. */
-  def complete(frame: DataFrame, allowed: Long, until: JavaMap[String, java.lang.Long]): DataFrame =
-    made(frame)(new Lateness(streams, clocks, allowed).finished(_, Some(until.asScala.map { case (stream, time) => stream -> time.toLong }.toMap)))
+  def complete(frame: DataFrame, allowed: Long, until: JavaMap[String, Number], retain: JavaMap[String, Number]): DataFrame =
+    made(frame, retain)(new Lateness(streams, clocks, allowed).finished(_, Some(Times.numbers(until))))
 
   /** The rows that came too late, for each operator that leaves them out. */
-  def late(frame: DataFrame, allowed: Long): JavaList[DataFrame] = {
+  def late(frame: DataFrame, allowed: Long, retain: JavaMap[String, Number]): JavaList[DataFrame] = {
     val dataset = frame.asInstanceOf[ClassicDataset[Row]]
-    new Lateness(streams, clocks, allowed).late(versioned(dataset.queryExecution.analyzed)).map(plan => ClassicDataset.ofRows(dataset.sparkSession, plan): DataFrame).asJava
+    new Lateness(streams, clocks, allowed).late(versioned(dataset.queryExecution.analyzed, retain)).map(plan => ClassicDataset.ofRows(dataset.sparkSession, plan): DataFrame).asJava
   }
 
   /** How the state of an operator is freed; null where nothing tells. */
@@ -54,11 +58,16 @@ final class Times(streams: Map[String, String], histories: Set[String]) {
   }
   def isComplete(plan: LogicalPlan): Boolean = clocks.isComplete(plan)
 
-  private def made(frame: DataFrame)(change: LogicalPlan => LogicalPlan): DataFrame = {
+  private def made(frame: DataFrame, retain: JavaMap[String, Number])(change: LogicalPlan => LogicalPlan): DataFrame = {
     val dataset = frame.asInstanceOf[ClassicDataset[Row]]
-    ClassicDataset.ofRows(dataset.sparkSession, change(versioned(dataset.queryExecution.analyzed)))
+    ClassicDataset.ofRows(dataset.sparkSession, change(versioned(dataset.queryExecution.analyzed, retain)))
   }
 
-  /** The query with the conditions under which versions count in its as-of joins. */
-  private def versioned(query: LogicalPlan): LogicalPlan = new Versions(streams, histories)(query)
+  /** The query with the conditions under which versions count in its as-of joins, and corrections in those that are corrected for a limited time. */
+  private def versioned(query: LogicalPlan, retain: JavaMap[String, Number]): LogicalPlan =
+    new Retention(Retaining(streams, others, versions), Times.numbers(retain), clocks.bounds)(new Versions(streams, histories)(query))
+}
+
+object Times {
+  private def numbers(values: JavaMap[String, Number]): Map[String, Long] = values.asScala.map { case (name, value) => name -> value.longValue }.toMap
 }
