@@ -2,6 +2,7 @@
 whatever the cuts; what is over is not kept.
 """
 
+from collections import Counter
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from random import Random
@@ -9,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from penstock.engine.oracle import Oracle
+from penstock.engine.sinks import late_rows
 from penstock.log import Record
 from tests.effort import SOAK
 from tests.engine.conftest import Bench
@@ -99,9 +102,21 @@ def test_what_is_retained_equals_batch_over_what_counts(bench: Callable[..., Ben
     for chapter in range(3):
         if chapter:
             shop.start(max_records_per_batch=random.choice([1, 10, 100]))
-        for _ in range(5):
+        for _ in range(4):
             shop.append(events.frame())
             if random.random() < 0.3:
                 shop.log.punctuate(random.choice("ab"), events.punctuation(), scope=random.choice(["", "test"]))
         shop.drain()
         shop.check()
+    check_late(shop)
+
+
+def check_late(shop: Bench) -> None:
+    """What came too late is what batch says."""
+    oracle = Oracle(shop.spark, shop.pipeline, shop.log.folder, shop.log.mark().next_frame)
+    found: Counter[str] = Counter()
+    for view in shop.pipeline.views:
+        values: list[Any] = [entry.value for entry in shop.log.read(shop.ready.lineage.topic(late_rows(view.name)))]
+        assert Counter((value["relation"], value["row"]) for value in values) == Counter(oracle.late(view.name)), view
+        found.update(value["reason"] for value in values)
+    assert found["beyond retain"]

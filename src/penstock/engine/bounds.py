@@ -73,6 +73,9 @@ class Bounds:
                 return self._inputs(operator)
             case "top" if not operator.parts["growing"] or operator.parts["node"].counted != "rows":
                 return self._inputs(operator)
+            case "beyond":
+                edges = [edge for edge in self._into[operator.id] if edge.port == 0]
+                return _all(self._values(edge.branch, edge.key) for edge in edges)
             case "aggregate":
                 return self.of_rows(operator) | self._kept_values(operator)
             case _:

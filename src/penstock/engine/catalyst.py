@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame
 from penstock.engine.nodes import (
     Aggregate,
     AsOf,
+    Beyond,
     Column,
     Evaluate,
     Expand,
@@ -75,6 +76,7 @@ class Reader:
             "ArrowEvalPython": self._evaluate,
             "Join": self._join,
             "Retained": self._retained,
+            "Beyond": self._beyond,
             "AsOfJoin": self._as_of,
             "Aggregate": lambda plan: Aggregate(self._columns(plan), plan, self.node(plan.child())),
             "Single": lambda plan: Single(self._columns(plan), plan, self.node(plan.child())),
@@ -167,6 +169,9 @@ class Reader:
     def _retained(self, plan: Handle) -> Node:
         left, right = self.node(plan.join().left()), self.node(plan.join().right())
         return Retained(self._door.retainedPlan(plan), self._columns(plan), plan, left, right)
+
+    def _beyond(self, plan: Handle) -> Node:
+        return Beyond(self._columns(plan), plan, self.node(plan.left()), self.node(plan.right()))
 
     def _window(self, plan: Handle) -> Node:
         return Window(self._door.windowPlan(plan), self._columns(plan), plan, self.node(plan.child()))

@@ -86,7 +86,9 @@ class _Compiler:
             spark.catalog.dropTempView(view.name)
         for relation in pipeline.relations:
             schema = spark._jvm.org.apache.spark.sql.types.StructType.fromDDL(str(relation.schema))  # type: ignore[union-attr]
-            self._declare(relation.name, schema, others_of(relation, pipeline.relations), known_of(relation))
+            makers = {"makers": "true"} if isinstance(relation, Table) else {}
+            more = known_of(relation) | makers
+            self._declare(relation.name, schema, others_of(relation, pipeline.relations), more)
 
     def run(self) -> Compiled:
         while self._pending:

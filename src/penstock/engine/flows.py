@@ -14,6 +14,7 @@ from penstock.engine.nearest import paired
 from penstock.engine.nodes import (
     Aggregate,
     AsOf,
+    Beyond,
     Column,
     Evaluate,
     Expand,
@@ -34,7 +35,7 @@ from penstock.engine.nodes import (
     Union,
     Window,
 )
-from penstock.engine.retaining import kept
+from penstock.engine.retaining import kept, missed
 from penstock.engine.stateful import aggregated, assigned, held, joined, topped, windowed
 from penstock.engine.timing import LATE, Times, Waiting, waiting
 from penstock.model import Stream, Table, View
@@ -107,7 +108,7 @@ class Flows:
                 return self._expand(node)
             case Generate():
                 return self._generate(node)
-            case Join() | Retained() | AsOf() | Aggregate() | Session() | Held() | Window() | Top() | Single() | Evaluate():
+            case Join() | Retained() | Beyond() | AsOf() | Aggregate() | Session() | Held() | Window() | Top() | Single() | Evaluate():
                 return self._shared(node)
             case _:
                 assert_never(node)
@@ -129,6 +130,8 @@ class Flows:
                 return joined(self._graph, node, self._flow(left), self._flow(right), self._closing(node))
             case Retained(left=left, right=right):
                 return kept(self._graph, node, self._flow(left), self._flow(right))
+            case Beyond(left=left, right=right):
+                return missed(self._graph, node, self._flow(left), self._flow(right))
             case AsOf(left=left, right=right):
                 return paired(self._graph, node, self._flow(left), self._flow(right))
             case Aggregate(child=child):

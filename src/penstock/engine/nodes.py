@@ -96,6 +96,16 @@ class Retained:
 
 
 @dataclass(frozen=True)
+class Beyond:
+    """Records of the right side that come too late to correct the left rows with their key, which are over at a time."""
+
+    columns: tuple[Column, ...]
+    plan: Handle
+    left: "Node"
+    right: "Node"
+
+
+@dataclass(frozen=True)
 class AsOf:
     """Every left row with the nearest right row in time; `parts` says of which kind, on what keys and which times."""
 
@@ -183,5 +193,5 @@ class Evaluate:
     child: "Node"
 
 
-Stateful = Join | Retained | AsOf | Aggregate | Session | Held | Window | Top | Single
+Stateful = Join | Retained | Beyond | AsOf | Aggregate | Session | Held | Window | Top | Single
 Node = Scan | Static | Project | Filter | Union | Expand | Generate | Stateful | Evaluate

@@ -15,10 +15,12 @@ from penstock.engine.graph import Branch, Edge, Graph, Operator
 from penstock.engine.levels import SINKS, TABLES, Layout, Within, laid_out
 from penstock.engine.nodes import Handle
 
-STEPPED = ("retained",)
+STEPPED = ("retained", "beyond")
 """Who looks at the watermark that stood before every record."""
 RECORD = ("_partition", "_offset")
 """What a bag knows of a record beside its row."""
+MAKERS = ("_partition of its record", "_offset of its record", "_row of its record")
+"""What a change of a table says of the record that makes it, where that is asked for."""
 
 
 @dataclass(frozen=True)
@@ -49,10 +51,11 @@ class Query:
         """Tables are fed once it is known which of their columns the views read."""
         for table in [each for each in self._graph.operators if each.kind in TABLES]:
             source, relation = table.parts["source"], table.parts["relation"]
-            wanted = [column.name for column in table.row]
+            wanted = [column.name for column in table.row if column.name not in MAKERS]
             key = relation.key or relation.schema.names
-            names = tuple(dict.fromkeys([*key, *wanted])) if relation.key else relation.schema.names
-            table.parts |= {"key": key, "names": names}
+            told = len(wanted) < len(table.row)  # then it must be known whether a record changes anything
+            names = relation.schema.names if told or not relation.key else tuple(dict.fromkeys([*key, *wanted]))
+            table.parts |= {"key": key, "names": names, "makers": MAKERS if told else ()}
             source.parts["columns"] = names
 
     def _same_key(self, edge: Edge) -> bool:
@@ -174,7 +177,11 @@ class Query:
         parts = edge.target.parts
         key = [self._door.normalized(by_name[name]) for name in parts["key"]]
         names = parts["names"] if edge.target.kind == "upsert" else RECORD
-        return self._bound(edge, key, [by_name[name] for name in names], row)
+        value = [by_name[name] for name in names]
+        if parts["makers"]:
+            own = self._door.json(self._graph.handles([by_name[name] for name in parts["names"]]))
+            value += [*(by_name[name] for name in RECORD if name not in names), own]
+        return self._bound(edge, key, value, row)
 
     def _edge(self, edge: Edge, row: Sequence[Handle]) -> Handle:
         """The edge over its source's row; what the reader of a relation does not know of it are placeholders."""
@@ -208,11 +215,11 @@ class Query:
         parts: dict[str, Any] = operator.parts
         match operator.kind:
             case "upsert":
-                width, stepwise = len(parts["names"]), parts.get("stepwise", False)
-                return self._door.upsert(operator.id, len(parts["key"]), width, edges, stepwise)
+                width, steps = len(parts["names"]), self._steps(operator)
+                return self._door.upsert(operator.id, len(parts["key"]), width, edges, steps)
             case "bag":
-                schema = self._graph.jvm.org.apache.spark.sql.types.StructType.fromDDL(str(parts["relation"].schema))
-                return self._door.bag(operator.id, operator.title, schema, edges, parts.get("stepwise", False))
+                steps = self._steps(operator)
+                return self._door.bag(operator.id, operator.title, self._schema(operator), edges, steps)
             case "unique":
                 return self._door.unique(operator.id, operator.title, handles(operator.key), len(operator.row), edges)
             case "join":
@@ -224,6 +231,8 @@ class Query:
             case "retained":
                 left, right = (handles([column.handle for column in side]) for side in parts["sent"])
                 return self._door.retained(operator.id, parts["plan"], left, right, edges)
+            case "beyond":
+                return self._door.missed(operator.id, len(operator.key), edges)
             case "window":
                 return self._door.window(operator.id, parts["plan"], edges, parts["closing"])
             case "top":
@@ -236,12 +245,23 @@ class Query:
             case _:
                 return self._door.aggregate(operator.id, parts["plan"], edges, parts["closing"])
 
+    def _schema(self, table: Operator) -> Handle:
+        return self._graph.jvm.org.apache.spark.sql.types.StructType.fromDDL(str(table.parts["relation"].schema))
+
+    def _steps(self, table: Operator) -> Handle | None:
+        """How each record says what it changes, if that is asked for."""
+        if not table.parts.get("stepwise"):
+            return None
+        names = self._graph.handles(table.parts["names"]) if table.parts["makers"] else None
+        return self._door.steps(self._schema(table), names)
+
     def _row(self, operator: Operator) -> list[Handle]:
         """The attributes of an operator's output row, in order."""
         if operator.kind not in BY_NAME:
             return [column.handle for column in operator.row]
         known = {column.name: column.handle for column in operator.row}
-        return [known.get(name) or self._door.placeholder(name) for name in operator.parts["names"]]
+        names = (*operator.parts["names"], *operator.parts["makers"])
+        return [known.get(name) or self._door.placeholder(name) for name in names]
 
     def _level(self, level: int, input: DataFrame | None, built: dict[int, Handle]) -> DataFrame:
         assert input is not None

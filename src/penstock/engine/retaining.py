@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from penstock.engine.graph import Branch, Flow, Graph
 from penstock.engine.levels import TABLES
-from penstock.engine.nodes import Retained
+from penstock.engine.nodes import Beyond, Retained
 from penstock.engine.stateful import LONE, describe_join, key_of_join, without_partner
 
 STEPWISE = ("source", "evaluated", "retained", *TABLES)
@@ -39,6 +39,23 @@ def kept(graph: Graph, node: Retained, left: Flow, right: Flow) -> Flow:
     growing = kind in ("inner", "semi") and left.growing and right.growing
     flow = graph.answer(operator, node.columns, growing=growing, key=key_of_join(graph, kind, keys, (left, right)))
     return replace(flow, branches=(*flow.branches, *lone))
+
+
+def missed(graph: Graph, node: Beyond, left: Flow, right: Flow) -> Flow:
+    """Records that come too late to correct what has their key."""
+    operator = graph.operator("beyond", plan=node.plan)
+    values = ([node.plan.over()], graph.door.list(node.plan.record()))
+    for port, flow in enumerate((left, right)):
+        for branch in flow.branches:
+            _step(branch)
+            key = graph.over(node.plan.keys(port), branch)
+            value = [graph.substituted(each, branch) for each in values[port]]
+            present = tuple(graph.door.notNull(graph.handles(key)))
+            narrowed = replace(branch, filters=(*branch.filters, *present))
+            graph.connect(narrowed, operator, port, key=key, value=value)
+    operator.row = list(node.columns)
+    operator.key = tuple(graph.door.list(node.plan.keys(0)))
+    return graph.answer(operator, node.columns, growing=True, key=None)
 
 
 def _step(branch: Branch) -> None:

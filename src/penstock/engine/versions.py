@@ -1,42 +1,60 @@
 """The rows that a relation has had, by plain Spark: each with the place from which on it was there, and of a table the
 place at which it was replaced or taken away, if it was.
 
-Beside the two places stand the watermarks of streams before the records there: `_watermark of S` and `_until of S`.
+Beside the two places stand the records there, and the watermarks of streams before them: `_watermark of S` and
+`_until of S`. A record that changes nothing makes no version.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pyspark.sql import DataFrame, Window
+from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as sf
 
 from penstock.engine.source import columns_of
 from penstock.model import Stream, Table
 
 PLACE, UNTIL = "_place", "_until"
+RECORD = {
+    "_partition of its record": "_until_partition",
+    "_offset of its record": "_until_offset",
+    "_row of its record": "_until_row",
+}
+"""What is known of the record that makes a version, and of the one that ends it."""
+JSON = {
+    "ignoreNullFields": "false",
+    "timeZone": "UTC",
+    "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX",
+    "timestampNTZFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS",
+}
+"""How late records are written."""
 
 
 def versions_of(relation: Stream | Table, records: DataFrame, streams: Sequence[str]) -> DataFrame:
-    columns, stamps = columns_of(relation), [f"_watermark of {name}" for name in streams]
-    known = records.select(*columns, "_deleted", PLACE, *(sf.col(f"`{name}`") for name in stamps))
+    columns = columns_of(relation)
+    ends = {PLACE: UNTIL} | RECORD | {f"_watermark of {name}": f"{UNTIL} of {name}" for name in streams}
+    record = dict(zip(RECORD, ("_partition", "_offset", sf.to_json(sf.struct(*columns), JSON)), strict=True))
+    known = records.withColumns({name: sf.col(of) if isinstance(of, str) else of for name, of in record.items()})
+    known = known.select(*columns, "_deleted", *map(_named, ends))
     if isinstance(relation, Stream):
         return known.drop("_deleted")
-    ended = _replaced(relation.key, known, stamps) if relation.key else _taken(columns, known, stamps)
-    return ended.select(*columns, *(sf.col(f"`{name}`") for name in [PLACE, *stamps, UNTIL, *map(_until, stamps)]))
+    ended = _replaced(relation.key, known, ends) if relation.key else _taken(columns, known, ends)
+    return ended.select(*columns, *map(_named, [*ends, *ends.values()]))
 
 
-def _until(stamp: str) -> str:
-    return stamp.replace("_watermark", UNTIL, 1)
+def _named(column: str) -> Column:
+    return sf.col(f"`{column}`")
 
 
-def _replaced(key: Sequence[str], records: DataFrame, stamps: Sequence[str]) -> DataFrame:
-    """Every record of a key ends the one before."""
+def _replaced(key: Sequence[str], records: DataFrame, ends: Mapping[str, str]) -> DataFrame:
+    """Every record of a key that changes its row ends the one before."""
     order = Window.partitionBy(*key).orderBy(PLACE)
-    ends = {UNTIL: PLACE} | {_until(stamp): stamp for stamp in stamps}
-    return records.withColumns({end: sf.lead(f"`{of}`").over(order) for end, of in ends.items()}).where("NOT _deleted")
+    row = sf.expr("IF(_deleted, NULL, `_row of its record`)")
+    known = records.withColumn("_now", row).withColumn("_before", sf.lag("_now").over(order)).where("NOT _now <=> _before")
+    return known.withColumns({end: sf.lead(_named(of)).over(order) for of, end in ends.items()}).where("NOT _deleted")
 
 
-def _taken(columns: Sequence[Any], records: DataFrame, stamps: Sequence[str]) -> DataFrame:
+def _taken(columns: Sequence[Any], records: DataFrame, ends: Mapping[str, str]) -> DataFrame:
     """The first deletion of a row takes away the first that was added, and so on; one that finds none does nothing: the
     running sum of +1 and -1 has never been as low.
     """
@@ -47,6 +65,5 @@ def _taken(columns: Sequence[Any], records: DataFrame, stamps: Sequence[str]) ->
     alike = Window.partitionBy(*columns, "_deleted").orderBy(PLACE)
     found = lowest.where("NOT (_deleted AND _sum < _low)").withColumn("_nth", sf.row_number().over(alike))
     pair = Window.partitionBy(*columns, "_nth")
-    ends = {UNTIL: PLACE} | {_until(stamp): stamp for stamp in stamps}
-    taken = {end: sf.max(sf.expr(f"IF(_deleted, `{of}`, NULL)")).over(pair) for end, of in ends.items()}
+    taken = {end: sf.max(sf.expr(f"IF(_deleted, `{of}`, NULL)")).over(pair) for of, end in ends.items()}
     return found.withColumns(taken).where("NOT _deleted")

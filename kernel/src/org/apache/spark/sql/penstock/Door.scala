@@ -115,7 +115,7 @@ object Door {
   /** A relation that was declared, for planning only: it has columns, and no rows to read; `more` is known of it besides its name. */
   def declared(session: ClassicSession, name: String, schema: StructType, others: JavaList[String], more: JavaMap[String, String]): DataFrame = {
     val options = new CaseInsensitiveStringMap((more.asScala.toMap + ("relation" -> name)).asJava)
-    ClassicDataset.ofRows(session, DataSourceV2Relation.create(DeclaredTable(name, schema, seq(others)), None, None, options))
+    ClassicDataset.ofRows(session, DataSourceV2Relation.create(DeclaredTable(name, schema, seq(others), makers = more.containsKey("makers")), None, None, options))
   }
 
   /** The columns that the streams of a query have their event time in. */
@@ -180,10 +180,14 @@ object Door {
   }
   def maker(filter: Expression, generator: Generator, width: Int, outer: Boolean, row: JavaList[Attribute]): Maker =
     Maker(Option(filter).map(bound(_, row)), bound(generator, row).asInstanceOf[Generator], width, outer)
-  /** `stepwise`: every record tells what it changes. */
-  def upsert(id: Int, keyWidth: Int, width: Int, edges: JavaList[Edge], stepwise: Boolean): Operator = Upsert(id, keyWidth, width, seq(edges), stepwise)
-  def bag(id: Int, relation: String, schema: StructType, edges: JavaList[Edge], stepwise: Boolean): Operator =
-    Bag(id, schema.length, seq(edges), Leaving.letters(relation, schema), stepwise)
+  /** Every record of a table says what it changes; with the columns of its rows, `names` of `schema`, changes go on with the record. */
+  def steps(schema: StructType, names: JavaList[String]): TableSteps = TableSteps(Option(names).map(seq(_).map(schema(_).dataType)))
+  def upsert(id: Int, keyWidth: Int, width: Int, edges: JavaList[Edge], steps: TableSteps): Operator = Upsert(id, keyWidth, width, seq(edges), Option(steps))
+  def bag(id: Int, relation: String, schema: StructType, edges: JavaList[Edge], steps: TableSteps): Operator =
+    Bag(id, schema.length, seq(edges), Leaving.letters(relation, schema), Option(steps))
+  /** A record as JSON. */
+  def json(columns: JavaList[Attribute]): Expression = Leaving.json(seq(columns))
+  def missed(id: Int, keyWidth: Int, edges: JavaList[Edge]): Operator = Missed(id, keyWidth, seq(edges))
   def unique(id: Int, view: String, key: JavaList[Attribute], width: Int, edges: JavaList[Edge]): Operator =
     Unique(id, key.size, width, seq(edges), Leaving.doubled(view, seq(key)))
   def join(id: Int, plan: JoinPlan, left: JavaList[Attribute], right: JavaList[Attribute], edges: JavaList[Edge]): Operator =

@@ -36,10 +36,12 @@ final class Times(streams: Map[String, String], histories: Set[String], others: 
   def complete(frame: DataFrame, allowed: Long, until: JavaMap[String, Number], retain: JavaMap[String, Number]): DataFrame =
     made(frame, retain)(new Lateness(streams, clocks, allowed).finished(_, Some(Times.numbers(until))))
 
-  /** The rows that came too late, for each operator that leaves them out. */
+  /** The rows that came too late, for each operator that leaves them out, and the records that came too late to correct what they would have. */
   def late(frame: DataFrame, allowed: Long, retain: JavaMap[String, Number]): JavaList[DataFrame] = {
     val dataset = frame.asInstanceOf[ClassicDataset[Row]]
-    new Lateness(streams, clocks, allowed).late(versioned(dataset.queryExecution.analyzed, retain)).map(plan => ClassicDataset.ofRows(dataset.sparkSession, plan): DataFrame).asJava
+    val query = dataset.queryExecution.analyzed
+    val beyond = retention(retain).beyond(new Versions(streams, histories)(query))
+    (new Lateness(streams, clocks, allowed).late(versioned(query, retain)) ++ beyond).map(plan => ClassicDataset.ofRows(dataset.sparkSession, plan): DataFrame).asJava
   }
 
   /** How the state of an operator is freed; null where nothing tells. */
@@ -65,7 +67,8 @@ final class Times(streams: Map[String, String], histories: Set[String], others: 
 
   /** The query with the conditions under which versions count in its as-of joins, and corrections in those that are corrected for a limited time. */
   private def versioned(query: LogicalPlan, retain: JavaMap[String, Number]): LogicalPlan =
-    new Retention(Retaining(streams, others, versions), Times.numbers(retain), clocks.bounds)(new Versions(streams, histories)(query))
+    retention(retain)(new Versions(streams, histories)(query))
+  private def retention(retain: JavaMap[String, Number]): Retention = new Retention(Retaining(streams, others, versions), Times.numbers(retain), clocks.bounds)
 }
 
 object Times {
