@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from penstock.engine.oracle import Oracle
 from penstock.engine.sinks import late_rows
 from penstock.log import Record
 from tests.effort import SOAK
-from tests.engine.conftest import Bench
+from tests.engine.conftest import Bench, QuickOracle
+from tests.engine.folded import Folded
 
 START = datetime(2024, 1, 1, tzinfo=UTC)
 DECLARED = """
@@ -102,7 +102,7 @@ def test_what_is_retained_equals_batch_over_what_counts(bench: Callable[..., Ben
     for chapter in range(3):
         if chapter:
             shop.start(max_records_per_batch=random.choice([1, 10, 100]))
-        for _ in range(4):
+        for _ in range(3):
             shop.append(events.frame())
             if random.random() < 0.3:
                 shop.log.punctuate(random.choice("ab"), events.punctuation(), scope=random.choice(["", "test"]))
@@ -113,10 +113,74 @@ def test_what_is_retained_equals_batch_over_what_counts(bench: Callable[..., Ben
 
 def check_late(shop: Bench) -> None:
     """What came too late is what batch says."""
-    oracle = Oracle(shop.spark, shop.pipeline, shop.log.folder, shop.log.mark().next_frame)
+    oracle = QuickOracle(shop.spark, shop.pipeline, shop.log.folder, shop.log.mark().next_frame)
     found: Counter[str] = Counter()
     for view in shop.pipeline.views:
-        values: list[Any] = [entry.value for entry in shop.log.read(shop.ready.lineage.topic(late_rows(view.name)))]
+        values = late_of(shop, view.name)
         assert Counter((value["relation"], value["row"]) for value in values) == Counter(oracle.late(view.name)), view
         found.update(value["reason"] for value in values)
     assert found["beyond retain"]
+    assert oracle.concerned("named")
+
+
+def late_of(shop: Bench, view: str) -> list[Any]:
+    return [entry.value for entry in shop.log.read(shop.ready.lineage.topic(late_rows(view)))]
+
+
+@pytest.mark.spark
+def test_cuts_do_not_show(bench: Callable[..., Bench]) -> None:
+    """One run reads frame by frame, the other all at once: the same answers, and the same too late."""
+    names = ("grouped", "unknown", "met", "counted")
+    pipeline = declared({name: VIEWS[name] for name in names})
+    shops = [bench(pipeline, max_records_per_batch=size) for size in (1, 1000)]
+    for shop in shops:
+        events = Events(Random(7))
+        for _ in range(12):
+            shop.append(events.frame())
+        shop.drain()
+    step_by_step, at_once = shops
+    assert len(step_by_step.batches) > 6 > len(at_once.batches)
+    for name in names:
+        found, other = (Folded(each.log, each.ready.lineage.topic(name)) for each in shops)
+        for each, folded in zip(shops, (found, other), strict=True):
+            folded.take(each.log.mark().next_frame)
+        assert rows_of(found.rows()) == rows_of(other.rows()), name
+        assert rows_of(late_of(step_by_step, name)) == rows_of(late_of(at_once, name)), name
+    assert sum(sum(batch.late.values()) for batch in step_by_step.batches) == sum(
+        sum(batch.late.values()) for batch in at_once.batches
+    )
+
+
+def rows_of(rows: list[Any]) -> Counter[str]:
+    return Counter(map(repr, rows))
+
+
+@pytest.mark.spark
+def test_what_is_over_is_not_kept(bench: Callable[..., Bench]) -> None:
+    """What is left is the table, the clocks, and for every key when its first row was over."""
+    shop = bench(declared({name: VIEWS[name] for name in ("named_or_not", "met")}))
+    rows = [{"k": key, "v": key, "at": START + timedelta(milliseconds=key)} for key in range(1000)]
+    shop.append({"a": rows, "b": rows, "t": [{"id": 1, "g": 1, "name": "x" * 100}]})
+    shop.drain()
+    before = size(shop)
+    for stream in "ab":
+        shop.log.punctuate(stream, START + timedelta(seconds=11))
+    shop.drain()
+    shop.check()
+    marks = 1000 * 3 * (8 + 16 + 16)
+    assert size(shop) < marks < before / 2
+    shop.append({"t": [{"id": 1, "g": 1, "name": "y"}], "b": [{"k": 7, "v": 0, "at": START}]})
+    shop.drain()
+    shop.check()
+    assert {value["relation"] for value in late_of(shop, "named_or_not")} == {"t"}
+    assert {value["relation"] for value in late_of(shop, "met")} == {"b"}
+
+
+def size(shop: Bench) -> int:
+    """How many bytes the states of all levels have."""
+    found = 0
+    for level in range(shop.ready.query.layout.depth):
+        state = shop.spark.read.format("statestore").option("path", str(shop.ready.lineage.checkpoint))
+        pages = state.option("operatorId", level).option("stateVarName", "pages").load()
+        found += sum(len(row["user_map_value"]["value"]) for row in pages.select("user_map_value").collect())
+    return found

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +51,7 @@ class Oracle:
         self._pending = {view.name.lower(): view for view in pipeline.views}
         self._views: dict[str, DataFrame] = {}
         self._late: dict[str, list[DataFrame]] = {}
+        self._concerned: dict[str, list[DataFrame]] = {}
         self._complete: dict[str, int] = {}
         versions: dict[str, DataFrame] = {}
         for relation in pipeline.relations:
@@ -91,6 +93,7 @@ class Oracle:
                 asked = frame_of(self._spark, view)
                 kept = view.options.late != "drop"
                 self._late[view.name] = self._times.late(asked, view) if kept else []
+                self._concerned[view.name] = self._times.concerned(asked, view)
                 self._views[view.name] = self._times.complete(asked, view, self._complete)
                 self._times.learn(view, self._views[view.name]._jdf.queryExecution().analyzed())
                 self._views[view.name].createOrReplaceTempView(view.name)
@@ -105,8 +108,15 @@ class Oracle:
         return nullable(self._views[view]).toArrow()
 
     def late(self, view: str) -> list[tuple[str, str]]:
-        """The rows that came too late for the view, once for each window missed: their stream, and the row as JSON."""
+        """The rows that came too late for the view, once for each window missed, and the records that came too late to
+        correct it, once for each key: their relation, and the row as JSON.
+        """
         return [(row["relation"], row["row"]) for frame in self._late[view] for row in frame.toArrow().to_pylist()]
+
+    def concerned(self, view: str) -> int:
+        """How many rows of streams would have been corrected, had what corrects them not come too late."""
+        found = self._concerned[view]
+        return reduce(DataFrame.unionAll, found).distinct().count() if found else 0
 
     def schema(self, view: str) -> Schema:
         return schema_of(self._views[view]._jdf.schema())

@@ -148,6 +148,10 @@ class Times:
         found = self._times.late(frame._jdf, waiting(view).microseconds, self._retain(view))
         return [DataFrame(each, self._spark) for each in found]
 
+    def concerned(self, frame: DataFrame, view: View) -> list[DataFrame]:
+        """In batch: the rows of streams that records came too late to correct, by stream and place."""
+        return [DataFrame(each, self._spark) for each in self._times.concerned(frame._jdf, self._retain(view))]
+
     def closing(self, node: Handle, how: Waiting) -> Handle | None:
         """What frees the state of an operator as time goes on: its `streams`, and how."""
         return self._times.closing(node, how.microseconds, how.final)

@@ -31,6 +31,7 @@ final case class Retaining(times: Map[String, String], others: Set[String], vers
 final class Retention(known: Retaining, retain: Map[String, Long], bounds: TimeBounds) {
   private val kept = new IdentityHashMap[Retained, Side]()
   private val missed = mutable.ArrayBuffer.empty[LogicalPlan]
+  private val passed = mutable.ArrayBuffer.empty[LogicalPlan]
 
   def apply(query: LogicalPlan): LogicalPlan = if (retain.isEmpty) query else within(Lateness.plain(query, known.times))
 
@@ -38,6 +39,12 @@ final class Retention(known: Retaining, retain: Map[String, Long], bounds: TimeB
   def beyond(query: LogicalPlan): Seq[LogicalPlan] = {
     apply(query)
     missed.toSeq.distinctBy(_.canonicalized)
+  }
+
+  /** For Spark's batch engine: the rows of streams, by stream and place, that those records would have corrected. */
+  def concerned(query: LogicalPlan): Seq[LogicalPlan] = {
+    apply(query)
+    passed.toSeq
   }
 
   /** The query's own joins, the lower ones first; what another view has it takes as it is. */
@@ -173,8 +180,9 @@ final class Retention(known: Retaining, retain: Map[String, Long], bounds: TimeB
     val made = (others ++ begun).zipWithIndex.map { case (e, i) => AttributeReference(s"_$i", e.dataType)() }
     val events = Expand((begun +: ended).map(others ++ _), made, theirs.plan)
     val (same, Seq(place, watermark, partition, offset, row)) = made.splitAt(others.length): @unchecked
-    val passed = And(LessThan(mine.place, place), LessThanOrEqual(over(mine), watermark))
-    val pairs = Join(mine.alone, events, Inner, Some(keys.zip(same).map { case (a, b) => EqualTo(a, b): Expression }.foldLeft(passed: Expression)(And(_, _))), JoinHint.NONE)
+    val late = And(LessThan(mine.place, place), LessThanOrEqual(over(mine), watermark))
+    val pairs = Join(mine.alone, events, Inner, Some(keys.zip(same).map { case (a, b) => EqualTo(a, b): Expression }.foldLeft(late: Expression)(And(_, _))), JoinHint.NONE)
+    passed += Project(Seq(Alias(Literal(mine.relation), "stream")(), Alias(mine.place, "place")()), pairs)
     val first = Alias(AggregateExpression(Min(over(mine)), Complete, isDistinct = false), "over")()
     LateRows.beyond(theirs.relation, Seq(partition, offset, row, watermark, first.toAttribute), Aggregate(made, made :+ first, pairs))
   }

@@ -44,6 +44,12 @@ final class Times(streams: Map[String, String], histories: Set[String], others: 
     (new Lateness(streams, clocks, allowed).late(versioned(query, retain)) ++ beyond).map(plan => ClassicDataset.ofRows(dataset.sparkSession, plan): DataFrame).asJava
   }
 
+  /** For Spark's batch engine: the rows of streams, by stream and place, that those records would have corrected. */
+  def concerned(frame: DataFrame, retain: JavaMap[String, Number]): JavaList[DataFrame] = {
+    val dataset = frame.asInstanceOf[ClassicDataset[Row]]
+    retention(retain).concerned(new Versions(streams, histories)(dataset.queryExecution.analyzed)).map(plan => ClassicDataset.ofRows(dataset.sparkSession, plan): DataFrame).asJava
+  }
+
   /** How the state of an operator is freed; null where nothing tells. */
   def closing(node: LogicalPlan, allowed: Long, waits: Boolean): Closing = closing(clocks, node, allowed, waits)
 
