@@ -1,5 +1,5 @@
-"""Joins that are corrected for a limited time: at every batch each view equals Spark batch over the versions that count,
-whatever the cuts; what is over is not kept.
+"""Joins that are corrected for a limited time: at every batch each view equals Spark batch over the versions that
+count, whatever the cuts; what is over is not kept.
 """
 
 from collections import Counter
@@ -9,11 +9,18 @@ from random import Random
 from typing import Any
 
 import pytest
+from pyspark.sql import SparkSession
 
+from penstock.engine.compile import compiled
+from penstock.engine.explain import explained
+from penstock.engine.plantext import plan_text
+from penstock.engine.query import Query, Tuning
 from penstock.engine.sinks import late_rows
 from penstock.log import Record
+from penstock.model import pipeline_of
 from tests.effort import SOAK
 from tests.engine.conftest import Bench, QuickOracle
+from tests.texts import assert_golden, refused
 
 START = datetime(2024, 1, 1, tzinfo=UTC)
 DECLARED = """
@@ -39,7 +46,8 @@ VIEWS = {
     "alone": "SELECT * FROM a WHERE NOT EXISTS (SELECT 1 FROM c WHERE a.k = c.k)",
     "counted": """SELECT name, window.start, count(*) AS n, sum(v) AS total
         FROM a LEFT JOIN t ON k = id GROUP BY name, window(at, '10 seconds')""",
-    "by_name": "SELECT name, count(*) AS n, max(v) AS most FROM (SELECT k, v FROM a WHERE v > 0) JOIN t ON k = id GROUP BY name",
+    "by_name": """SELECT name, count(*) AS n, max(v) AS most
+        FROM (SELECT k, v FROM a WHERE v > 0) JOIN t ON k = id GROUP BY name""",
 }
 OPTIONS = {"met": "retain = '4 seconds'"}
 
@@ -182,3 +190,18 @@ def size(shop: Bench) -> int:
         pages = state.option("operatorId", level).option("stateVarName", "pages").load()
         found += int(pages.selectExpr("sum(length(user_map_value.value)) AS n").collect()[0].n or 0)
     return found
+
+
+@pytest.mark.spark
+def test_explain_says_how_long_rows_are_kept(spark: SparkSession) -> None:
+    pipeline = pipeline_of(declared({name: VIEWS[name] for name in ("named", "met", "alone")}), name="shop")
+    plan = compiled(spark, pipeline)
+    text = plan_text(explained(pipeline, plan, Query(spark, plan.graph, Tuning()).layout))
+    assert_golden("engine/explain-retain", text)
+
+
+@pytest.mark.spark
+def test_what_retain_says_nothing_about_is_refused(spark: SparkSession) -> None:
+    query = "SELECT k, count(*) AS n FROM a FULL JOIN t ON k = id GROUP BY k"
+    with refused("engine/retain-of-nothing"):
+        compiled(spark, pipeline_of(f"{DECLARED} CREATE VIEW v WITH (retain = '1 day') AS {query};"))

@@ -23,8 +23,8 @@ from penstock.views import Position, ViewReader
 
 @dataclass(frozen=True)
 class Verdict:
-    """A view, its position and size, and where it differs from batch; no difference where it is not kept. `settled`: how
-    many rows of streams would have been corrected, had what corrects them not come too late.
+    """A view, its position and size, and where it differs from batch; no difference where it is not kept. `settled`:
+    how many rows of streams would have been corrected, had what corrects them not come too late.
     """
 
     view: str

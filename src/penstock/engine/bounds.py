@@ -15,7 +15,7 @@ are. Filters do not count.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 
 from penstock.engine.catalyst import ENDLESS
@@ -115,8 +115,8 @@ class Bounds:
         """What is said of rows that are freed, and of those that are not."""
         plan = operator.parts["plan"]
         others = [port for port in (0, 1) if not plan.isFreed(port)]
-        rest = f"; the others are {self._inputs(operator, ports=others)}" if others else ""
-        return Bound(freed=plan.text() + rest)
+        rest = self._inputs(operator, ports=others)
+        return replace(rest, freed=f"{plan.text()}; the others are {rest}" if others else plan.text())
 
     def _inputs(self, operator: Operator, ports: Sequence[int] = (0, 1)) -> Bound:
         return _all(self.of_rows(edge.source) for edge in self._into[operator.id] if edge.port in ports)

@@ -108,7 +108,19 @@ class Flows:
                 return self._expand(node)
             case Generate():
                 return self._generate(node)
-            case Join() | Retained() | Beyond() | AsOf() | Aggregate() | Session() | Held() | Window() | Top() | Single() | Evaluate():
+            case (
+                Join()
+                | Retained()
+                | Beyond()
+                | AsOf()
+                | Aggregate()
+                | Session()
+                | Held()
+                | Window()
+                | Top()
+                | Single()
+                | Evaluate()
+            ):
                 return self._shared(node)
             case _:
                 assert_never(node)

@@ -97,7 +97,7 @@ class Retained:
 
 @dataclass(frozen=True)
 class Beyond:
-    """Records of the right side that come too late to correct the left rows with their key, which are over at a time."""
+    """Records of the right side that come too late to correct left rows with their key, which are over at a time."""
 
     columns: tuple[Column, ...]
     plan: Handle

@@ -120,15 +120,15 @@ class Times:
 
     def _retain(self, view: View) -> Handle:
         """For how many microseconds rows of streams are corrected in a view."""
-        spans = {each.name: each.retain if view.options.retain is None else view.options.retain for each in self._streams}
+        spans = {
+            each.name: each.retain if view.options.retain is None else view.options.retain for each in self._streams
+        }
         return self._map({name: span // timedelta(microseconds=1) for name, span in spans.items() if span is not None})
 
     def timely(self, frame: DataFrame, view: View) -> DataFrame:
         """The view's query without late rows, waiting for what is complete if the view does."""
         how = waiting(view)
-        return DataFrame(
-            self._times.timely(frame._jdf, how.microseconds, how.final, self._retain(view)), self._spark
-        )
+        return DataFrame(self._times.timely(frame._jdf, how.microseconds, how.final, self._retain(view)), self._spark)
 
     def complete(self, frame: DataFrame, view: View, until: Mapping[str, int]) -> DataFrame:
         """The same in batch: what is complete when streams have come as far as `until` says."""

@@ -33,8 +33,8 @@ JSON = {
 def versions_of(relation: Stream | Table, records: DataFrame, streams: Sequence[str]) -> DataFrame:
     columns = columns_of(relation)
     ends = {PLACE: UNTIL} | RECORD | {f"_watermark of {name}": f"{UNTIL} of {name}" for name in streams}
-    record = dict(zip(RECORD, ("_partition", "_offset", sf.to_json(sf.struct(*columns), JSON)), strict=True))
-    known = records.withColumns({name: sf.col(of) if isinstance(of, str) else of for name, of in record.items()})
+    record = (sf.col("_partition"), sf.col("_offset"), sf.to_json(sf.struct(*columns), JSON))
+    known = records.withColumns(dict(zip(RECORD, record, strict=True)))
     known = known.select(*columns, "_deleted", *map(_named, ends))
     if isinstance(relation, Stream):
         return known.drop("_deleted")
@@ -50,7 +50,9 @@ def _replaced(key: Sequence[str], records: DataFrame, ends: Mapping[str, str]) -
     """Every record of a key that changes its row ends the one before."""
     order = Window.partitionBy(*key).orderBy(PLACE)
     row = sf.expr("IF(_deleted, NULL, `_row of its record`)")
-    known = records.withColumn("_now", row).withColumn("_before", sf.lag("_now").over(order)).where("NOT _now <=> _before")
+    known = (
+        records.withColumn("_now", row).withColumn("_before", sf.lag("_now").over(order)).where("NOT _now <=> _before")
+    )
     return known.withColumns({end: sf.lead(_named(of)).over(order) for of, end in ends.items()}).where("NOT _deleted")
 
 

@@ -189,6 +189,9 @@ READERS: Mapping[Kind, Mapping[str, Callable[[str, object], object]]] = {
 INSTEAD: Mapping[tuple[Kind, str], str] = {
     ("table", "key"): "Write PRIMARY KEY among the columns.",
     ("table", "primary_key"): 'Write PRIMARY KEY among the columns; in Python: key="id".',
-    ("table", "retain"): "A table is kept whole. How long it corrects the rows of a stream is said of those, or of a view.",
+    (
+        "table",
+        "retain",
+    ): "A table is kept whole. How long it corrects the rows of a stream is said of those, or of a view.",
     ("stream", "key"): "A stream has no key; write CREATE TABLE for a relation that has one.",
 }

@@ -62,7 +62,9 @@ def _relation_text(relation: Relation, *, meaning_only: bool) -> str:
 
 
 def _marks(stream: Stream, *, meaning_only: bool) -> dict[str, Any]:
-    """How its watermark goes on, and how long its rows are corrected; who is idle is a matter of the log, not of the answer."""
+    """How its watermark goes on, and how long its rows are corrected; who is idle is a matter of the log, not of the
+    answer.
+    """
     given: dict[str, Any] = {"watermark": stream.watermark, "retain": stream.retain}
     given["idle"] = None if meaning_only else stream.idle
     given["watermark_by"] = stream.watermark_by if stream.watermark_by != Stream.watermark_by else None
