@@ -21,10 +21,10 @@ object RetainedChecks {
 
   def run(checks: Checks): Unit = {
     for (kind <- Seq("inner", "left", "semi", "anti", "exists"); condition <- Seq(None, Some(Alike))) {
-      checks.seeded(s"$kind join, corrected for a limited time${condition.fold("")(_ => ", under a condition")}", 8)(joins(_, kind, condition))
+      checks.seeded(s"$kind join, corrected for a limited time${condition.fold("")(_ => ", under a condition")}", 5)(joins(_, kind, condition))
     }
-    checks.seeded("two sides that are both corrected for a limited time", 8)(streams)
-    checks.seeded("records that come too late to correct anything", 8)(missed)
+    checks.seeded("two sides that are both corrected for a limited time", 5)(streams)
+    checks.seeded("records that come too late to correct anything", 5)(missed)
     checks.check("every record of a table says what it changes, and goes on with that")(steps())
   }
 
