@@ -244,4 +244,7 @@ def test_a_verdict_shows_the_rows_that_differ() -> None:
     assert list(verdict_lines(Verdict("spend", ("city", "n"), 1, at, Difference((), ())))) == [
         "spend: equal, 1 row, up to frame 5"
     ]
+    assert list(verdict_lines(Verdict("spend", ("city", "n"), 1, at, Difference((), ()), settled=2))) == [
+        "spend: equal, 1 row, up to frame 5; corrections came too late for 2 rows"
+    ]
     assert list(verdict_lines(Verdict("gone"))) == ["gone: is not kept, nothing to compare"]

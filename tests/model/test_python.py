@@ -123,7 +123,7 @@ def test_a_declaration_knows_its_place(load: Any) -> None:
 
 REFUSED = {
     "python-option-unknown": 'ps.stream("orders", "id INT", partition=2)',
-    "python-option-later": 'ps.view(retain="7 days")(print)',
+    "python-option-of-another": 'ps.table("t", "id INT", key="id", retain="7 days")',
     "python-view-emit": 'ps.view(late="correct", allowed_lateness="1 hour", emit="never")(print)',
     "python-column-unknown": 'orders = ps.stream(\n    "orders", "id INT, at TIMESTAMP", event_time="att"\n)',
     "python-schema": 'ps.stream("orders", "id BIGNT")',

@@ -22,12 +22,12 @@ CREATE VIEW spend WITH (store = 'topic', key = 'city, `the hour`') AS
     sum(amount)   AS spend FROM orders GROUP BY city;
 CREATE VIEW hourly WITH (allowed_lateness = '90 minutes', late = 'correct', late_alert = '1.5 %', emit = 'final') AS
   SELECT window.start, count(*) AS n FROM orders GROUP BY window(at, '1 hour');
-CREATE VIEW plain WITH (emit = 'changes', late = 'keep') AS SELECT city FROM customers;
+CREATE VIEW plain WITH (emit = 'changes', late = 'keep', retain = '7 days') AS SELECT city FROM customers;
 CREATE TABLE customers (id BIGINT PRIMARY KEY, city STRING) WITH (topic = 'shop.customers');
 CREATE STREAM Orders (id BIGINT, `the amount` DECIMAL(10, 2), at TIMESTAMP NOT NULL)
   WITH (watermark = '90 seconds', event_time = 'at', partitions = 1);
 CREATE STREAM readings (`made at` TIMESTAMP, sent TIMESTAMP, got TIMESTAMP)
-  WITH (plausible = '2 hours', idle = '1 minute', watermark_by = 'producer',
+  WITH (plausible = '2 hours', retain = '90 minutes', idle = '1 minute', watermark_by = 'producer',
         event_time = corrected(`MADE AT`, sent, got, '1 hour') AS at);
 """
 

@@ -29,6 +29,9 @@ SCHEMA = parse_schema("id BIGINT NOT NULL, city STRING, at TIMESTAMP, tags MAP<S
         (lambda: Stream("s", SCHEMA, event_time="at", idle=timedelta(0)), "idle"),
         (lambda: Stream("s", SCHEMA, event_time="at", plausible=timedelta(-1)), "plausible"),
         (lambda: Stream("s", SCHEMA, plausible=timedelta(2)), "plausible"),
+        (lambda: Stream("s", SCHEMA, retain=timedelta(2)), "retain"),
+        (lambda: Stream("s", SCHEMA, event_time="at", retain=timedelta(-1)), "retain"),
+        (lambda: ViewOptions(retain=timedelta(-1)), "retain"),
         (lambda: Stream("s", SCHEMA, event_time="at", watermark_by="nobody"), "watermark_by"),  # type: ignore[arg-type]
         (lambda: Table("t", SCHEMA, ("city",)), "key"),
         (lambda: Table("t", SCHEMA, ("tags",)), "key"),

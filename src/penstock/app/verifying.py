@@ -23,13 +23,16 @@ from penstock.views import Position, ViewReader
 
 @dataclass(frozen=True)
 class Verdict:
-    """A view, its position and size, and where it differs from batch; no difference where it is not kept."""
+    """A view, its position and size, and where it differs from batch; no difference where it is not kept. `settled`:
+    how many rows of streams would have been corrected, had what corrects them not come too late.
+    """
 
     view: str
     columns: tuple[str, ...] = ()
     rows: int = 0
     position: Position | None = None
     difference: Difference | None = None
+    settled: int = 0
 
 
 def verify(path: Path, view: str | None = None, *, setting: Setting = HERE) -> Iterator[Verdict]:
@@ -78,10 +81,11 @@ def _verdict(at: Opened, log: Log, view: View, plan: Compiled, oracle: Any) -> V
         return Verdict(view.name)
     with _reader(at, log, view) as reader:
         answer = reader.rows(view.name)
-    expected = oracle(answer.position.until).rows(view.name)
+    batch = oracle(answer.position.until)
+    expected = batch.rows(view.name)
     difference = compared(expected, answer.table, unordered=view.name in plan.unordered)
     columns = tuple(expected.column_names)
-    return Verdict(view.name, columns, len(answer), answer.position, difference)
+    return Verdict(view.name, columns, len(answer), answer.position, difference, batch.concerned(view.name))
 
 
 def _reader(at: Opened, log: Log, view: View) -> ViewReader:

@@ -75,6 +75,8 @@ def verdict_lines(verdict: "Verdict") -> Iterator[str]:
         return
     size = f"{verdict.rows:,} row{'' if verdict.rows == 1 else 's'}"
     until = f"up to frame {verdict.position.until - 1}" if verdict.position.until else "before the first frame"
+    if verdict.settled:
+        until += f"; corrections came too late for {verdict.settled:,} row{'' if verdict.settled == 1 else 's'}"
     if not verdict.difference:
         yield f"{verdict.view}: equal, {size}, {until}"
         return

@@ -15,7 +15,7 @@ are. Filters do not count.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 
 from penstock.engine.catalyst import ENDLESS
@@ -64,6 +64,8 @@ class Bounds:
     def of_state(self, operator: Operator) -> Bound:
         if operator.kind == "asof":  # its versions are kept in any case
             return self._inputs(operator, ports=(1,) if operator.parts["closing"] else (0, 1))
+        if operator.kind == "retained":
+            return self._retained(operator)
         if closing := operator.parts.get("closing"):
             return Bound(freed=closing.text())
         match operator.kind:
@@ -71,6 +73,9 @@ class Bounds:
                 return self._inputs(operator)
             case "top" if not operator.parts["growing"] or operator.parts["node"].counted != "rows":
                 return self._inputs(operator)
+            case "beyond":
+                edges = [edge for edge in self._into[operator.id] if edge.port == 0]
+                return _all(self._values(edge.branch, edge.key) for edge in edges)
             case "aggregate":
                 return self.of_rows(operator) | self._kept_values(operator)
             case _:
@@ -92,7 +97,7 @@ class Bounds:
                 return FIXED
             case "evaluated":
                 return self.of_rows(operator.parts["root"])
-            case "join" if operator.parts["plan"].kind() in ("semi", "anti", "exists"):
+            case "join" | "retained" if operator.parts["plan"].kind() in ("semi", "anti", "exists"):
                 return self._inputs(operator, ports=(0,))
             case "asof":
                 return self._inputs(operator, ports=(0,))
@@ -105,6 +110,13 @@ class Bounds:
                 return FIXED
             case _:
                 return self._inputs(operator)
+
+    def _retained(self, operator: Operator) -> Bound:
+        """What is said of rows that are freed, and of those that are not."""
+        plan = operator.parts["plan"]
+        others = [port for port in (0, 1) if not plan.isFreed(port)]
+        rest = self._inputs(operator, ports=others)
+        return replace(rest, freed=f"{plan.text()}; the others are {rest}" if others else plan.text())
 
     def _inputs(self, operator: Operator, ports: Sequence[int] = (0, 1)) -> Bound:
         return _all(self.of_rows(edge.source) for edge in self._into[operator.id] if edge.port in ports)
@@ -138,7 +150,7 @@ class Bounds:
     def _column(self, operator: Operator, at: int) -> Bound:
         """Of how many values a column of an operator's output has: as many as what was sent to it."""
         match operator.kind:
-            case "join" | "asof":
+            case "join" | "retained" | "asof":
                 left = len(operator.parts["sent"][0])
                 if operator.parts["plan"].kind() == "exists" and at == left:
                     return FIXED

@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame
 from penstock.engine.nodes import (
     Aggregate,
     AsOf,
+    Beyond,
     Column,
     Evaluate,
     Expand,
@@ -22,6 +23,7 @@ from penstock.engine.nodes import (
     Join,
     Node,
     Project,
+    Retained,
     Scan,
     Session,
     Single,
@@ -73,6 +75,8 @@ class Reader:
             "BatchEvalPython": self._evaluate,
             "ArrowEvalPython": self._evaluate,
             "Join": self._join,
+            "Retained": self._retained,
+            "Beyond": self._beyond,
             "AsOfJoin": self._as_of,
             "Aggregate": lambda plan: Aggregate(self._columns(plan), plan, self.node(plan.child())),
             "Single": lambda plan: Single(self._columns(plan), plan, self.node(plan.child())),
@@ -161,6 +165,13 @@ class Reader:
     def _as_of(self, plan: Handle) -> Node:
         left, right = self.node(plan.left()), self.node(plan.right())
         return AsOf(self._door.asOfPlan(plan), self._columns(plan), plan, left, right)
+
+    def _retained(self, plan: Handle) -> Node:
+        left, right = self.node(plan.join().left()), self.node(plan.join().right())
+        return Retained(self._door.retainedPlan(plan), self._columns(plan), plan, left, right)
+
+    def _beyond(self, plan: Handle) -> Node:
+        return Beyond(self._columns(plan), plan, self.node(plan.left()), self.node(plan.right()))
 
     def _window(self, plan: Handle) -> Node:
         return Window(self._door.windowPlan(plan), self._columns(plan), plan, self.node(plan.child()))

@@ -86,7 +86,9 @@ class _Compiler:
             spark.catalog.dropTempView(view.name)
         for relation in pipeline.relations:
             schema = spark._jvm.org.apache.spark.sql.types.StructType.fromDDL(str(relation.schema))  # type: ignore[union-attr]
-            self._declare(relation.name, schema, others_of(relation, pipeline.relations), known_of(relation))
+            makers = {"makers": "true"} if isinstance(relation, Table) else {}
+            more = known_of(relation) | makers
+            self._declare(relation.name, schema, others_of(relation, pipeline.relations), more)
 
     def run(self) -> Compiled:
         while self._pending:
@@ -144,7 +146,9 @@ class _Compiler:
         try:
             key = declared_key(view, frame._jdf.schema())
             reader = Reader(self._door, view.name, place)
-            self._times.check_final(view, self._door.planned(frame._jdf))
+            planned = self._door.planned(frame._jdf)
+            self._times.check_final(view, planned)
+            self._times.check_retained(view, planned)
             self._flows.add(view, reader.read(frame), key)
             if late:
                 self._flows.add_late(view, [reader.read(each) for each in late])

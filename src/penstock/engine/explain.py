@@ -128,7 +128,7 @@ class _Drawing:
             for call, column in zip(operator.parts.get("calls", ()), operator.parts.get("results", ()), strict=True):
                 self._results[column.name] = self._text(call)
         self._readers: dict[int, set[str]] = {}
-        for view, (sink, _) in graph.views.items():
+        for view, sink in [*((view, sink) for view, (sink, _) in graph.views.items()), *graph.late.items()]:
             self._read_by(view, sink)
 
     def _read_by(self, view: str, operator: Operator) -> None:
@@ -154,7 +154,7 @@ class _Drawing:
                 return ", ".join(operator.parts["key"])
             case "bag":
                 return "the whole row"
-            case "join" | "asof":
+            case "join" | "retained" | "beyond" | "asof":
                 return self._texts(self._into[operator.id][0].key) or "nothing: all rows"
             case "unique":
                 return _names(operator.key) or "nothing: one row"
@@ -186,8 +186,10 @@ class _Drawing:
         match operator.kind:
             case "upsert" | "bag":
                 return f"table {self._name(operator.parts['source'])}"
-            case "join":
+            case "join" | "retained":
                 return self._joins(operator)
+            case "beyond":
+                return "records that come too late to correct rows"
             case "asof":
                 return self._nearest(operator)
             case "unique" if not operator.key:
@@ -257,8 +259,10 @@ class _Drawing:
         match operator.kind:
             case "upsert" | "bag":
                 return f"the rows of {operator.title}"
-            case "join":
+            case "join" | "retained":
                 return "; ".join(dict.fromkeys(self._rows(edge) for edge in self._into[operator.id]))
+            case "beyond":
+                return f"for each key, when its first row of {operator.parts['plan'].stream()} is over"
             case "asof":
                 edges = self._into[operator.id]
                 return "; ".join(dict.fromkeys(self._rows(edge) + self._until(edge) for edge in edges))

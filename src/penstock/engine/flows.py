@@ -14,6 +14,7 @@ from penstock.engine.nearest import paired
 from penstock.engine.nodes import (
     Aggregate,
     AsOf,
+    Beyond,
     Column,
     Evaluate,
     Expand,
@@ -24,6 +25,7 @@ from penstock.engine.nodes import (
     Join,
     Node,
     Project,
+    Retained,
     Scan,
     Session,
     Single,
@@ -33,6 +35,7 @@ from penstock.engine.nodes import (
     Union,
     Window,
 )
+from penstock.engine.retaining import kept, missed
 from penstock.engine.stateful import aggregated, assigned, held, joined, merged, topped, windowed
 from penstock.engine.timing import LATE, Times, Waiting, waiting
 from penstock.model import Stream, Table, View
@@ -105,7 +108,19 @@ class Flows:
                 return self._expand(node)
             case Generate():
                 return self._generate(node)
-            case Join() | AsOf() | Aggregate() | Session() | Held() | Window() | Top() | Single() | Evaluate():
+            case (
+                Join()
+                | Retained()
+                | Beyond()
+                | AsOf()
+                | Aggregate()
+                | Session()
+                | Held()
+                | Window()
+                | Top()
+                | Single()
+                | Evaluate()
+            ):
                 return self._shared(node)
             case _:
                 assert_never(node)
@@ -125,6 +140,10 @@ class Flows:
         match node:
             case Join(left=left, right=right):
                 return joined(self._graph, node, self._flow(left), self._flow(right), self._closing(node))
+            case Retained(left=left, right=right):
+                return kept(self._graph, node, self._flow(left), self._flow(right))
+            case Beyond(left=left, right=right):
+                return missed(self._graph, node, self._flow(left), self._flow(right))
             case AsOf(left=left, right=right):
                 return paired(self._graph, node, self._flow(left), self._flow(right))
             case Aggregate(child=Session(child=rows)) if made := merged(

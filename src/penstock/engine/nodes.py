@@ -85,6 +85,27 @@ class Join:
 
 
 @dataclass(frozen=True)
+class Retained:
+    """A join that is corrected for a limited time; `parts` says of which kind, on what keys, and for how long."""
+
+    parts: Handle
+    columns: tuple[Column, ...]
+    plan: Handle
+    left: "Node"
+    right: "Node"
+
+
+@dataclass(frozen=True)
+class Beyond:
+    """Records of the right side that come too late to correct left rows with their key, which are over at a time."""
+
+    columns: tuple[Column, ...]
+    plan: Handle
+    left: "Node"
+    right: "Node"
+
+
+@dataclass(frozen=True)
 class AsOf:
     """Every left row with the nearest right row in time; `parts` says of which kind, on what keys and which times."""
 
@@ -172,5 +193,5 @@ class Evaluate:
     child: "Node"
 
 
-Stateful = Join | AsOf | Aggregate | Session | Held | Window | Top | Single
+Stateful = Join | Retained | Beyond | AsOf | Aggregate | Session | Held | Window | Top | Single
 Node = Scan | Static | Project | Filter | Union | Expand | Generate | Stateful | Evaluate

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +23,9 @@ from pyspark.sql.types import StructType
 
 from penstock.engine.columns import schema_of
 from penstock.engine.compile import door_of, frame_of, refusal
-from penstock.engine.source import columns_of, other_streams, read_topic, watermark_at
-from penstock.engine.timing import Times, known_of, marks_of
+from penstock.engine.source import all_streams, columns_of, other_streams, read_topic, watermark_at
+from penstock.engine.timing import Times, known_of, marks_of, retains
+from penstock.engine.versions import versions_of
 from penstock.model import Pipeline, Stream, Table
 from penstock.schema import Schema
 
@@ -49,10 +51,12 @@ class Oracle:
         self._pending = {view.name.lower(): view for view in pipeline.views}
         self._views: dict[str, DataFrame] = {}
         self._late: dict[str, list[DataFrame]] = {}
-        self._times = Times(self._spark, door_of(self._spark), pipeline.relations)
+        self._concerned: dict[str, list[DataFrame]] = {}
         self._complete: dict[str, int] = {}
+        versions: dict[str, DataFrame] = {}
         for relation in pipeline.relations:
             name, marks = relation.name, marks_of(pipeline, relation)
+            others = all_streams(relation, pipeline) if retains(pipeline) else other_streams(relation, pipeline)
             records = read_topic(
                 self._spark,
                 log,
@@ -60,11 +64,14 @@ class Oracle:
                 until_frame=until,
                 relation=name,
                 known=known_of(relation),
-                streams=other_streams(relation, pipeline),
+                streams=others,
                 **marks,
             )
             self._complete[relation.name] = watermark_at(self._spark, log, relation.topic, until, **marks)
             self._show(relation, folded(relation, records))
+            if retains(pipeline) and not (isinstance(relation, Stream) and relation.event_time):
+                versions[relation.name] = versions_of(relation, records, list(others))
+        self._times = Times(self._spark, door_of(self._spark), pipeline.relations, versions)
         for view in pipeline.views:
             self._define(view.name.lower())
 
@@ -86,6 +93,7 @@ class Oracle:
                 asked = frame_of(self._spark, view)
                 kept = view.options.late != "drop"
                 self._late[view.name] = self._times.late(asked, view) if kept else []
+                self._concerned[view.name] = self._times.concerned(asked, view)
                 self._views[view.name] = self._times.complete(asked, view, self._complete)
                 self._times.learn(view, self._views[view.name]._jdf.queryExecution().analyzed())
                 self._times.opened(view, self._views[view.name])
@@ -101,8 +109,15 @@ class Oracle:
         return nullable(self._views[view]).toArrow()
 
     def late(self, view: str) -> list[tuple[str, str]]:
-        """The rows that came too late for the view, once for each window missed: their stream, and the row as JSON."""
+        """The rows that came too late for the view, once for each window missed, and the records that came too late to
+        correct it, once for each key: their relation, and the row as JSON.
+        """
         return [(row["relation"], row["row"]) for frame in self._late[view] for row in frame.toArrow().to_pylist()]
+
+    def concerned(self, view: str) -> int:
+        """How many rows of streams would have been corrected, had what corrects them not come too late."""
+        found = self._concerned[view]
+        return reduce(DataFrame.unionAll, found).distinct().count() if found else 0
 
     def schema(self, view: str) -> Schema:
         return schema_of(self._views[view]._jdf.schema())

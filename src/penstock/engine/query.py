@@ -15,8 +15,12 @@ from penstock.engine.graph import Branch, Edge, Graph, Operator
 from penstock.engine.levels import SINKS, TABLES, Layout, Within, laid_out
 from penstock.engine.nodes import Handle
 
+STEPPED = ("retained", "beyond")
+"""Who looks at the watermark that stood before every record."""
 RECORD = ("_partition", "_offset")
 """What a bag knows of a record beside its row."""
+MAKERS = ("_partition of its record", "_offset of its record", "_row of its record")
+"""What a change of a table says of the record that makes it, where that is asked for."""
 
 
 @dataclass(frozen=True)
@@ -47,10 +51,11 @@ class Query:
         """Tables are fed once it is known which of their columns the views read."""
         for table in [each for each in self._graph.operators if each.kind in TABLES]:
             source, relation = table.parts["source"], table.parts["relation"]
-            wanted = [column.name for column in table.row]
+            wanted = [column.name for column in table.row if column.name not in MAKERS]
             key = relation.key or relation.schema.names
-            names = tuple(dict.fromkeys([*key, *wanted])) if relation.key else relation.schema.names
-            table.parts |= {"key": key, "names": names}
+            told = len(wanted) < len(table.row)  # then it must be known whether a record changes anything
+            names = relation.schema.names if told or not relation.key else tuple(dict.fromkeys([*key, *wanted]))
+            table.parts |= {"key": key, "names": names, "makers": MAKERS if told else ()}
             source.parts["columns"] = names
 
     def _same_key(self, edge: Edge) -> bool:
@@ -104,9 +109,10 @@ class Query:
         for name, source in self._graph.sources.items():
             edges = [edge for edge in self._source_edges(source) if self._level_of(edge.target) == level]
             ticks = self._ticks(level) if name == self._first else []
-            timed = self._timed(level, name)
-            if edges or ticks or timed or (level == 0 and name == self._first and not self._is_fed(source)):
-                fed = self._fed(sources[name], edges, ticks, timed)
+            timed, stepped = self._timed(level, name), self._stepped(level, name)
+            told = ticks or timed or stepped
+            if edges or told or (level == 0 and name == self._first and not self._is_fed(source)):
+                fed = self._fed(sources[name], edges, (ticks, timed, stepped))
                 current = fed if current is None else current.unionAll(fed)
         return current
 
@@ -138,6 +144,15 @@ class Query:
 
         return self._targets(level, clocks)
 
+    def _stepped(self, level: int, stream: str) -> list[int]:
+        """Operators that look at the watermark of every record are told of all its steps."""
+
+        def clocks(operator: Operator) -> list[int]:
+            streams = list(operator.parts["plan"].streams()) if operator.kind in STEPPED else []
+            return [streams.index(stream)] if stream in streams else []
+
+        return self._targets(level, clocks)
+
     def _targets(self, level: int, clocks: Callable[[Operator], list[int]]) -> list[int]:
         """Operators of a level, each with the number of a clock of its own, and its chain."""
         found = [each for each in self._graph.operators if each.id in self.layout.of and self._level_of(each) == level]
@@ -148,22 +163,25 @@ class Query:
             for number in (each.id, clock, self.layout.of[each.id].id)
         ]
 
-    def _fed(self, stream: DataFrame, edges: Sequence[Edge], ticks: Sequence[int], timed: Sequence[int]) -> DataFrame:
+    def _fed(self, stream: DataFrame, edges: Sequence[Edge], told: Sequence[Sequence[int]]) -> DataFrame:
+        """`told` are who is woken in every batch, who hears of the watermark, and who of all its steps."""
         row = list(self._door.list(stream._jdf.queryExecution().analyzed().output()))
         by_name = {attribute.name(): attribute for attribute in row}
         made = [self._table_edge(e, by_name, row) if e.target.kind in TABLES else self._edge(e, row) for e in edges]
         plans = [edge.target.parts["plan"] if edge.target.kind == "aggregate" else None for edge in edges]
         handles = self._graph.handles
-        fed = self._door.feed(
-            stream._jdf, handles(made), handles(plans), handles(ticks), handles(timed), self.tuning.slots
-        )
+        fed = self._door.feed(stream._jdf, handles(made), handles(plans), *map(handles, told), self.tuning.slots)
         return DataFrame(fed, self._spark)
 
     def _table_edge(self, edge: Edge, by_name: dict[str, Handle], row: Sequence[Handle]) -> Handle:
         parts = edge.target.parts
         key = [self._door.normalized(by_name[name]) for name in parts["key"]]
         names = parts["names"] if edge.target.kind == "upsert" else RECORD
-        return self._bound(edge, key, [by_name[name] for name in names], row)
+        value = [by_name[name] for name in names]
+        if parts["makers"]:
+            own = self._door.json(self._graph.handles([by_name[name] for name in parts["names"]]))
+            value += [*(by_name[name] for name in RECORD if name not in names), own]
+        return self._bound(edge, key, value, row)
 
     def _edge(self, edge: Edge, row: Sequence[Handle]) -> Handle:
         """The edge over its source's row; what the reader of a relation does not know of it are placeholders."""
@@ -197,10 +215,11 @@ class Query:
         parts: dict[str, Any] = operator.parts
         match operator.kind:
             case "upsert":
-                return self._door.upsert(operator.id, len(parts["key"]), len(parts["names"]), edges)
+                width, steps = len(parts["names"]), self._steps(operator)
+                return self._door.upsert(operator.id, len(parts["key"]), width, edges, steps)
             case "bag":
-                schema = self._graph.jvm.org.apache.spark.sql.types.StructType.fromDDL(str(parts["relation"].schema))
-                return self._door.bag(operator.id, operator.title, schema, edges)
+                steps = self._steps(operator)
+                return self._door.bag(operator.id, operator.title, self._schema(operator), edges, steps)
             case "unique":
                 return self._door.unique(operator.id, operator.title, handles(operator.key), len(operator.row), edges)
             case "join":
@@ -209,6 +228,11 @@ class Query:
             case "asof":
                 left, right = (handles([column.handle for column in side]) for side in parts["sent"])
                 return self._door.asOf(operator.id, parts["plan"], left, right, edges, parts["closing"])
+            case "retained":
+                left, right = (handles([column.handle for column in side]) for side in parts["sent"])
+                return self._door.retained(operator.id, parts["plan"], left, right, edges)
+            case "beyond":
+                return self._door.missed(operator.id, len(operator.key), edges)
             case "window":
                 return self._door.window(operator.id, parts["plan"], edges, parts["closing"])
             case "top":
@@ -221,12 +245,23 @@ class Query:
             case _:
                 return self._door.aggregate(operator.id, parts["plan"], edges, parts["closing"])
 
+    def _schema(self, table: Operator) -> Handle:
+        return self._graph.jvm.org.apache.spark.sql.types.StructType.fromDDL(str(table.parts["relation"].schema))
+
+    def _steps(self, table: Operator) -> Handle | None:
+        """How each record says what it changes, if that is asked for."""
+        if not table.parts.get("stepwise"):
+            return None
+        names = self._graph.handles(table.parts["names"]) if table.parts["makers"] else None
+        return self._door.steps(self._schema(table), names)
+
     def _row(self, operator: Operator) -> list[Handle]:
         """The attributes of an operator's output row, in order."""
         if operator.kind not in BY_NAME:
             return [column.handle for column in operator.row]
         known = {column.name: column.handle for column in operator.row}
-        return [known.get(name) or self._door.placeholder(name) for name in operator.parts["names"]]
+        names = (*operator.parts["names"], *operator.parts["makers"])
+        return [known.get(name) or self._door.placeholder(name) for name in names]
 
     def _level(self, level: int, input: DataFrame | None, built: dict[int, Handle]) -> DataFrame:
         assert input is not None

@@ -6,7 +6,7 @@ is planned. All streams of one query advance together, from one frame of the log
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, TypedDict, Unpack
@@ -99,6 +99,16 @@ def stream_topic(spark: SparkSession, log_path: str | Path, topic: str, **how: U
 
 def other_streams(relation: Stream | Table, pipeline: Pipeline) -> dict[str, dict[str, str]]:
     """The streams whose watermarks count for rows of this one where they meet, each with its options."""
+    return _watermarks(pipeline, others_of(relation, pipeline.relations))
+
+
+def all_streams(relation: Stream | Table, pipeline: Pipeline) -> dict[str, dict[str, str]]:
+    """All other streams that have watermarks, each with its options."""
+    timed = [each.name for each in pipeline.relations if isinstance(each, Stream) and each.event_time]
+    return _watermarks(pipeline, [name for name in timed if name != relation.name])
+
+
+def _watermarks(pipeline: Pipeline, names: Sequence[str]) -> dict[str, dict[str, str]]:
     streams = {each.name: each for each in pipeline.relations if isinstance(each, Stream)}
     return {
         name: _given(
@@ -108,7 +118,7 @@ def other_streams(relation: Stream | Table, pipeline: Pipeline) -> dict[str, dic
                 "watermarkBy": streams[name].watermark_by,
             }
         )
-        for name in others_of(relation, pipeline.relations)
+        for name in names
     }
 
 

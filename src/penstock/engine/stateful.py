@@ -6,7 +6,7 @@
 from dataclasses import replace
 
 from penstock.engine.graph import Branch, Flow, Graph, Operator
-from penstock.engine.nodes import Aggregate, AsOf, Column, Handle, Held, Join, Session, Top, Window
+from penstock.engine.nodes import Aggregate, AsOf, Column, Handle, Held, Join, Retained, Session, Top, Window
 
 PARTS = 16
 """The first rows of all are looked for among the first rows of so many parts, which tasks find side by side."""
@@ -38,11 +38,11 @@ def joined(graph: Graph, node: Join, left: Flow, right: Flow, closing: Handle | 
     if kind == "inner":  # both sides have the same
         operator.parts["twins"] = (keys[1],)
     growing = kind in ("inner", "semi") and left.growing and right.growing
-    flow = graph.answer(operator, node.columns, growing=growing, key=_key_of_join(graph, kind, keys, (left, right)))
+    flow = graph.answer(operator, node.columns, growing=growing, key=key_of_join(graph, kind, keys, (left, right)))
     return replace(flow, branches=(*flow.branches, *lone))
 
 
-def describe_join(graph: Graph, operator: Operator, node: Join | AsOf, sides: tuple[Flow, Flow]) -> None:
+def describe_join(graph: Graph, operator: Operator, node: Join | Retained | AsOf, sides: tuple[Flow, Flow]) -> None:
     """The columns that the sides send, and those that come out."""
     known, plan = {column.id: column for column in node.columns}, operator.parts["plan"]
     sent: list[list[Column]] = []
@@ -57,7 +57,7 @@ def describe_join(graph: Graph, operator: Operator, node: Join | AsOf, sides: tu
         operator.row.append(node.columns[-1])
 
 
-def without_partner(graph: Graph, kind: str, node: Join | AsOf, branch: Branch) -> Branch:
+def without_partner(graph: Graph, kind: str, node: Join | Retained | AsOf, branch: Branch) -> Branch:
     mine = {graph.door.identity(e): e for e in branch.out}
     missing = False if kind == "exists" else None
     out = [
@@ -69,7 +69,7 @@ def without_partner(graph: Graph, kind: str, node: Join | AsOf, branch: Branch) 
     return replace(branch, out=tuple(out))
 
 
-def _key_of_join(
+def key_of_join(
     graph: Graph, kind: str, keys: tuple[list[Handle], list[Handle]], sides: tuple[Flow, Flow]
 ) -> tuple[int, ...] | None:
     """A side whose key is joined on has at most one row for each of the other side, whose key it then is."""

@@ -82,18 +82,34 @@ def others_of(relation: Stream | Table, relations: Iterable[Stream | Table]) -> 
     return [each.name for each in relations if isinstance(each, Stream) and each.event_time and each != relation]
 
 
+def retains(pipeline: Pipeline) -> bool:
+    """Whether anything in it is corrected for a limited time only."""
+    spans = [each.retain for each in pipeline.relations if isinstance(each, Stream)]
+    return any(span is not None for span in [*spans, *(view.options.retain for view in pipeline.views)])
+
+
 class Times:
     """Of the streams of one pipeline."""
 
-    def __init__(self, spark: SparkSession, door: Handle, relations: Iterable[Stream | Table]) -> None:
+    def __init__(
+        self,
+        spark: SparkSession,
+        door: Handle,
+        relations: Iterable[Stream | Table],
+        versions: Mapping[str, DataFrame] | None = None,
+    ) -> None:
+        """For Spark's batch engine, `versions` are the rows that tables have had: see `oracle`."""
         self._spark = spark
+        self._door = door
         known = list(relations)
-        streams = [each for each in known if isinstance(each, Stream) and each.event_time]
+        self._streams = [each for each in known if isinstance(each, Stream) and each.event_time]
         histories = [each for each in known if isinstance(each, History)]
         self._times = door.times(
-            self._map({each.name: each.event_time for each in streams}),
+            self._map({each.name: each.event_time for each in self._streams}),
             self._list(each.name for each in histories),
             self._list(each.name for each in histories if each.watermark is None),
+            self._list(each.name for each in known if each not in self._streams),
+            None if versions is None else self._map({name: frame._jdf for name, frame in versions.items()}),
         )
 
     def _map(self, items: Mapping[str, Any]) -> Handle:
@@ -108,17 +124,25 @@ class Times:
             made.add(item)
         return made
 
+    def _retain(self, view: View) -> Handle:
+        """For how many microseconds rows of streams are corrected in a view."""
+        spans = {
+            each.name: each.retain if view.options.retain is None else view.options.retain for each in self._streams
+        }
+        return self._map({name: span // timedelta(microseconds=1) for name, span in spans.items() if span is not None})
+
     def timely(self, frame: DataFrame, view: View) -> DataFrame:
         """The view's query without late rows, waiting for what is complete if the view does."""
         how = waiting(view)
-        return DataFrame(self._times.timely(frame._jdf, how.microseconds, how.final), self._spark)
+        return DataFrame(self._times.timely(frame._jdf, how.microseconds, how.final, self._retain(view)), self._spark)
 
     def complete(self, frame: DataFrame, view: View, until: Mapping[str, int]) -> DataFrame:
         """The same in batch: what is complete when streams have come as far as `until` says."""
         how = waiting(view)
         if not how.final:
             return self.timely(frame, view)
-        return DataFrame(self._times.complete(frame._jdf, how.microseconds, self._map(until)), self._spark)
+        made = self._times.complete(frame._jdf, how.microseconds, self._map(until), self._retain(view))
+        return DataFrame(made, self._spark)
 
     def learn(self, view: View, plan: Handle) -> None:
         """From now on queries that read the view know when its rows are complete."""
@@ -134,7 +158,12 @@ class Times:
     def late(self, frame: DataFrame, view: View) -> list[DataFrame]:
         """The rows that its query leaves out, for each window that it groups by."""
         how = waiting(view)
-        found = self._times.late(frame._jdf, how.microseconds, how.final)
+        found = self._times.late(frame._jdf, how.microseconds, how.final, self._retain(view))
+        return [DataFrame(each, self._spark) for each in found]
+
+    def concerned(self, frame: DataFrame, view: View) -> list[DataFrame]:
+        """In batch: the rows of streams that records came too late to correct, by stream and place."""
+        found = self._times.concerned(frame._jdf, waiting(view).final, self._retain(view))
         return [DataFrame(each, self._spark) for each in found]
 
     def closing(self, node: Handle, how: Waiting) -> Handle | None:
@@ -143,6 +172,16 @@ class Times:
 
     def has_clock(self, plan: Handle) -> bool:
         return bool(self._times.hasClock(plan))
+
+    def check_retained(self, view: View, plan: Handle) -> None:
+        if view.options.retain is not None and not self._door.isRetained(plan):
+            raise EngineError(
+                f'retain says nothing about view "{view.name}"',
+                detail="It bounds how long rows of a stream with an event time are corrected by what they are joined "
+                "with on equal columns, a table or another stream, where no range of time does.",
+                hint="Leave it out.",
+                spot=view.spot,
+            )
 
     def check_final(self, view: View, plan: Handle) -> None:
         if view.options.emit == "final" and not self._times.isComplete(plan):

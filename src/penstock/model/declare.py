@@ -33,6 +33,7 @@ class StreamWords(TypedDict, total=False):
     watermark_by: By
     idle: str | timedelta | None
     plausible: str | timedelta
+    retain: str | timedelta | None
     partitions: int
     topic: str | None
 
@@ -58,6 +59,7 @@ class ViewWords(TypedDict, total=False):
     late: Late
     allowed_lateness: str | timedelta
     late_alert: str
+    retain: str | timedelta | None
 
 
 def stream(name: str, schema: str | Schema, **options: Unpack[StreamWords]) -> Stream:

@@ -1,4 +1,4 @@
-"""The words of options: which exist, what their values look like, and which ones are still to come.
+"""The words of options: which exist, and what their values look like.
 
 An option that a user gives, in SQL or in Python, is a `Given`: a word and a value with their places. `options_read`
 turns them into what the values of this room take, or refuses with the place. Ranges and columns are not looked at here;
@@ -67,9 +67,7 @@ def option_named(written: str) -> str:
 def _check_word(kind: Kind, word: str) -> None:
     if word in READERS[kind] or (kind == "pipeline" and word.startswith("spark.")):
         return
-    if word in LATER[kind]:
-        raise ModelError(f'option "{word}" is not supported yet', detail=LATER[kind][word])
-    others = [other for other in READERS if word in READERS[other] or word in LATER[other]]
+    others = [other for other in READERS if word in READERS[other]]
     elsewhere = f"It is an option of a {others[0]}." if others else ""
     known = ", ".join(sorted(READERS[kind])) + (", and Spark's own, spark.*" if kind == "pipeline" else "")
     raise ModelError(
@@ -164,6 +162,7 @@ READERS: Mapping[Kind, Mapping[str, Callable[[str, object], object]]] = {
         "watermark_by": _text,
         "idle": _duration,
         "plausible": _duration,
+        "retain": _duration,
         "partitions": _count,
         "topic": _text,
     },
@@ -175,6 +174,7 @@ READERS: Mapping[Kind, Mapping[str, Callable[[str, object], object]]] = {
         "late": _text,
         "allowed_lateness": _duration,
         "late_alert": _share,
+        "retain": _duration,
     },
     "pipeline": {
         "max_records_per_batch": _count,
@@ -186,17 +186,12 @@ READERS: Mapping[Kind, Mapping[str, Callable[[str, object], object]]] = {
         "log": _path,
     },
 }
-_RETAIN = "It will bound how far back an answer can be corrected; until then everything can be."
-LATER: Mapping[Kind, Mapping[str, str]] = {
-    "stream": {"retain": _RETAIN},
-    "table": {"retain": _RETAIN},
-    "view": {
-        "retain": _RETAIN,
-    },
-    "pipeline": {},
-}
 INSTEAD: Mapping[tuple[Kind, str], str] = {
     ("table", "key"): "Write PRIMARY KEY among the columns.",
     ("table", "primary_key"): 'Write PRIMARY KEY among the columns; in Python: key="id".',
+    (
+        "table",
+        "retain",
+    ): "A table is kept whole. How long it corrects the rows of a stream is said of those, or of a view.",
     ("stream", "key"): "A stream has no key; write CREATE TABLE for a relation that has one.",
 }

@@ -33,7 +33,8 @@ class Stream:
 
     The watermark stays `watermark` behind the largest event time of all records, or of the partition or producer that
     is least far; one that brings nothing for as long as `idle` says is not waited for. Event times that are further
-    than `plausible` after the append time say nothing. A `corrected` event time is the schema's last column; the log
+    than `plausible` after the append time say nothing. For so long after their time as `retain` says its rows are
+    corrected by what has no time; without it, for ever. A `corrected` event time is the schema's last column; the log
     makes it from others.
     """
 
@@ -46,6 +47,7 @@ class Stream:
     watermark_by: By = "stream"
     idle: timedelta | None = None
     plausible: timedelta = PLAUSIBLE
+    retain: timedelta | None = None
     corrected: Correction | None = None
     spot: Spot | None = field(default=None, compare=False, repr=False)
 
@@ -220,7 +222,7 @@ def _check_watermark(stream: Stream) -> None:
             about="watermark",
         )
     check_word("watermark_by", stream.watermark_by, get_args(By))
-    for option in ("watermark_by", "idle", "plausible"):
+    for option in ("watermark_by", "idle", "plausible", "retain"):
         if getattr(stream, option) != getattr(Stream, option) and stream.event_time is None:
             raise ModelError(
                 f'stream "{stream.name}" has {option} but no event time',
@@ -233,6 +235,8 @@ def _check_watermark(stream: Stream) -> None:
             hint="Write: watermark = '10 seconds', or '0 seconds'.",
             about="watermark_by",
         )
+    if stream.retain is not None and stream.retain < timedelta(0):
+        raise ModelError(f'retain of "{stream.name}" cannot be negative', about="retain")
     if stream.idle is not None and stream.idle <= timedelta(0):
         raise ModelError(f'idle of "{stream.name}" must be longer than nothing', about="idle")
     if not timedelta(0) <= stream.plausible <= LONGEST:

@@ -21,7 +21,7 @@ from penstock.schema import quoted
 
 # Those of the pipeline's options that can change an answer, beside spark.sql.*
 MEANING = ("ansi", "time_zone", "shuffle_partitions")
-TIMING = ("emit", "late", "allowed_lateness")
+TIMING = ("emit", "late", "allowed_lateness", "retain")
 """What answers depend on."""
 
 
@@ -62,8 +62,11 @@ def _relation_text(relation: Relation, *, meaning_only: bool) -> str:
 
 
 def _marks(stream: Stream, *, meaning_only: bool) -> dict[str, Any]:
-    """How its watermark goes on; who is idle is a matter of the log, not of the answer."""
-    given: dict[str, Any] = {"watermark": stream.watermark, "idle": None if meaning_only else stream.idle}
+    """How its watermark goes on, and how long its rows are corrected; who is idle is a matter of the log, not of the
+    answer.
+    """
+    given: dict[str, Any] = {"watermark": stream.watermark, "retain": stream.retain}
+    given["idle"] = None if meaning_only else stream.idle
     given["watermark_by"] = stream.watermark_by if stream.watermark_by != Stream.watermark_by else None
     if stream.corrected is not None:
         given["event_time"] = correction_text(stream.corrected, str(stream.event_time))

@@ -77,6 +77,7 @@ class ViewOptions:
     `key` names columns that identify a row, where the query itself does not tell. `emit`: windows are shown as they
     fill, or once they are complete. `late`: rows that come after that are kept in a topic of their own, or dropped, or
     correct the window as long as `allowed_lateness` says. When more than `late_alert` per cent are late, a run says so.
+    `retain`: for so long after their time rows of streams are corrected by what has no time; otherwise as streams say.
     """
 
     store: Store = "table"
@@ -85,6 +86,7 @@ class ViewOptions:
     late: Late = "keep"
     allowed_lateness: timedelta = timedelta(0)
     late_alert: Decimal | None = None
+    retain: timedelta | None = None
 
     def __post_init__(self) -> None:
         if self.store not in STORES:
@@ -97,6 +99,8 @@ class ViewOptions:
         check_word("emit", self.emit, get_args(Emit))
         check_word("late", self.late, get_args(Late))
         _check_lateness(self.late, self.allowed_lateness)
+        if self.retain is not None and self.retain < timedelta(0):
+            raise ModelError("retain cannot be negative", about="retain")
         if self.late_alert is not None and not 0 <= self.late_alert < MOST:
             raise ModelError(
                 f"late_alert cannot be {self.late_alert} %",

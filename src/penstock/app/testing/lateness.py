@@ -14,14 +14,18 @@ from typing import Any
 from penstock.app.testing.case import Row
 from penstock.app.testing.comparing import Late, row_of
 from penstock.app.testing.values import Misfit, comparable
+from penstock.engine.timing import retains
 from penstock.model import Pipeline, Stream
 from penstock.schema import Array, Map, Scalar, Schema, Struct, Type
 
 
 def late_of(pipeline: Pipeline, found: Iterable[tuple[str, str]]) -> list[Late]:
-    """What was found, stream and JSON, by stream; of all streams that have a time."""
-    streams = [each for each in pipeline.relations if isinstance(each, Stream) and each.event_time]
-    made = {each.name: Late(each.name, each.schema, Counter()) for each in streams}
+    """What was found, relation and JSON, by relation: streams that have a time, and where corrections may come too late
+    also the others.
+    """
+    timed = [each for each in pipeline.relations if isinstance(each, Stream) and each.event_time]
+    others = [each for each in pipeline.relations if each not in timed] if retains(pipeline) else []
+    made = {each.name: Late(each.name, each.schema, Counter()) for each in [*timed, *others]}
     for stream, text in found:
         late = made[stream]
         late.rows[_from_json(late.schema, text)] += 1

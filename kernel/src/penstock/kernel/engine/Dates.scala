@@ -17,11 +17,12 @@ final class Dates(operator: Dated, clocks: Int, pageLimit: Int) {
   private val sums = operator.sums
   private val key = new UnsafeRow(operator.keyWidth)
 
-  /** `ticks` has the new times of the first clocks, `Windows.None` where there is none. */
-  def run(inbox: JavaMap[Key, Rows], ticks: Array[Long], pages: PageStore, out: Output): Unit = {
+  /** `ticks` has the new times of the first clocks, `Windows.None` where there is none; `steps`, how they came there, where that was told. */
+  def run(inbox: JavaMap[Key, Rows], ticks: Array[Long], pages: PageStore, out: Output, steps: Array[Array[Byte]] = Dates.NoSteps): Unit = {
     val stored = pages.header
     val times = Agenda.read(stored, clocks)
     val before = times.watermark
+    operator.hear(new Watermarks(times.each, steps))
     times.advance(ticks)
     val now = times.watermark
     val slot = new Slot(new WindowPages(pages, Dates.Keys), pageLimit, orders, sums)
@@ -52,6 +53,7 @@ private object Dates {
   val Keys = 0L
   val Waiting = 1L
   val NoRows = new Rows
+  val NoSteps = Array.empty[Array[Byte]]
   /** Those who wait are entries of one key. */
   val All = new Key(Array.emptyByteArray, 0, 0, 0L)
 }

@@ -47,9 +47,9 @@ object Envelope {
     bytes
   }
 
-  /** Tells an operator's slot how far the clock of the target's port has come. */
-  def tick(to: Target, slot: Int, watermark: Long): Array[Byte] = {
-    val bytes = stamped(of(to, Tick, FeedIterator.Nothing, FeedIterator.Nothing), 0, watermark, Long.MinValue)
+  /** Tells an operator's slot how far the clock of the target's port has come, and by which steps: see `Watermarks`. */
+  def tick(to: Target, slot: Int, watermark: Long, steps: Array[Byte] = Array.emptyByteArray): Array[Byte] = {
+    val bytes = stamped(of(to, Tick, FeedIterator.Nothing, steps, Base, steps.length), 0, watermark, Long.MinValue)
     Platform.putLong(bytes, Base + 16, slot)
     bytes
   }

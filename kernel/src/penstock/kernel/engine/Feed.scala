@@ -14,13 +14,16 @@ import penstock.kernel.source.TopicStream
   *
   * `deleted`, `place` and `stamp` are the positions of those columns in the source's row; -1 where it has none. An edge with a
   * gathering is folded before the shuffle. `ticks` are woken once in every batch; `timed` are told in all their slots when the watermark of the
-  * source has moved. Under its `name` tasks of later batches use again what was made.
+  * source has moved, `stepped` also how. Under its `name` tasks of later batches use again what was made.
   */
 case class Entry(
     edges: Seq[Edge], gatherings: Seq[Option[Gathering]], deleted: Int, place: Int, stamp: Int, ticks: Seq[Target], slots: Int, timed: Seq[Target] = Nil,
-    name: String = "") {
+    stepped: Seq[Target] = Nil, name: String = "") {
   @transient lazy val sent: Sent[Entry] = Sent(this)
 }
+
+/** How far a watermark has come at the end of a batch, and by which steps: see `Watermarks`. */
+case class Moved(watermark: Long, steps: Array[Byte])
 
 /** Rows of a source become envelopes, in Catalyst's tree. Output: the envelope, and its group. */
 case class Feed(entry: Entry, output: Seq[Attribute], child: LogicalPlan) extends UnaryNode {
@@ -41,7 +44,7 @@ case class FeedExec(entry: Entry, output: Seq[Attribute], child: SparkPlan) exte
   override def producedAttributes: AttributeSet = AttributeSet(output)
   override def references: AttributeSet = child.outputSet
   override protected def doExecute(): RDD[InternalRow] = {
-    val watermark = if (entry.timed.isEmpty) None else moved
+    val watermark = if (entry.timed.isEmpty && entry.stepped.isEmpty) None else moved
     val rows = if (entry.edges.isEmpty) sparkContext.emptyRDD[InternalRow] else child.execute()
     // A topic that got nothing has no tasks; somebody must still wake those who wait.
     val wakes = entry.ticks.nonEmpty || watermark.nonEmpty
@@ -52,7 +55,7 @@ case class FeedExec(entry: Entry, output: Seq[Attribute], child: SparkPlan) exte
     }
   }
   /** The watermark at the end of the batch, if the batch moves it. */
-  private def moved: Option[Long] = child.collectFirst {
+  private def moved: Option[Moved] = child.collectFirst {
     case MicroBatchScanExec(_, _, topic: TopicStream, start, end, _, _) => topic.moved(start, end)
   }.flatten
   override protected def withNewChildInternal(newChild: SparkPlan): FeedExec = copy(child = newChild)
@@ -62,7 +65,7 @@ case class FeedExec(entry: Entry, output: Seq[Attribute], child: SparkPlan) exte
   *
   * Folds what can be folded while rows come, and gives that out at the end, or whenever it has become large.
   */
-final class FeedIterator(made: EntryRoutes, rows: Iterator[InternalRow], first: Boolean, watermark: Option[Long] = None) extends Iterator[InternalRow] {
+final class FeedIterator(made: EntryRoutes, rows: Iterator[InternalRow], first: Boolean, watermark: Option[Moved] = None) extends Iterator[InternalRow] {
   private val entry = made.entry
   private val routes = made.routes
   private val combiners = made.combined.map { case (to, gathering) => if (gathering == null) null else new Combiner(to, gathering) }
@@ -70,7 +73,10 @@ final class FeedIterator(made: EntryRoutes, rows: Iterator[InternalRow], first: 
   private val writer = new UnsafeRowWriter(2, 256)
   private var ended = false
   if (first) entry.ticks.foreach(to => ready.add(Envelope.stamped(Envelope.of(to, Envelope.Tick, FeedIterator.Nothing, FeedIterator.Nothing), 0, Long.MinValue, Long.MinValue)))
-  if (first) for (time <- watermark; to <- entry.timed; slot <- 0 until entry.slots) ready.add(Envelope.tick(to, slot, time))
+  if (first) for (moved <- watermark; slot <- 0 until entry.slots) {
+    entry.timed.foreach(to => ready.add(Envelope.tick(to, slot, moved.watermark)))
+    entry.stepped.foreach(to => ready.add(Envelope.tick(to, slot, moved.watermark, moved.steps)))
+  }
 
   override def hasNext: Boolean = {
     while (ready.isEmpty && !ended) {

@@ -212,8 +212,8 @@ object JoinKind {
 
 object Join {
   private val NoTotals = Array.emptyLongArray
-  private val Yes = InternalRow(true)
-  private val No = InternalRow(false)
+  private[engine] val Yes = InternalRow(true)
+  private[engine] val No = InternalRow(false)
 
   private def totals(bytes: Array[Byte]): Array[Long] =
     if (bytes == null) new Array[Long](2)

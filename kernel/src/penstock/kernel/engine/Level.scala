@@ -79,7 +79,7 @@ final class RunningChain(chain: Chain, pageLimit: Int) {
   private def runOperator(i: Int, inboxes: Array[Inbox], pages: PageStore, open: OpenWindows, out: ArrayBuffer[Array[Byte]]): Unit = {
     val output = new Output(routes(i), envelope => deliver(envelope, i + 1, inboxes, out))
     if (windows(i) != null) windows(i).run(inboxes(i).rows, inboxes(i).clocks, pages, open, output)
-    else if (dates(i) != null) dates(i).run(inboxes(i).rows, inboxes(i).clocks, pages, output)
+    else if (dates(i) != null) dates(i).run(inboxes(i).rows, inboxes(i).clocks, pages, output, inboxes(i).steps)
     else runKeys(i, inboxes(i), pages, output)
   }
 
@@ -100,6 +100,7 @@ final class RunningChain(chain: Chain, pageLimit: Int) {
 private final class Inbox {
   val rows = new JavaMap[Key, Rows]()
   private var times: Array[Long] = Array.emptyLongArray
+  private var told: Array[Array[Byte]] = Dates.NoSteps
 
   def isEmpty: Boolean = rows.isEmpty && times.isEmpty
 
@@ -118,8 +119,14 @@ private final class Inbox {
     val clock = Envelope.port(envelope)
     if (clock >= times.length) times = times.padTo(clock + 1, Windows.None)
     times(clock) = math.max(times(clock), Envelope.stamp(envelope))
+    if (Envelope.rowLength(envelope) > 0) {
+      if (clock >= told.length) told = told.padTo(clock + 1, null)
+      told(clock) = Envelope.row(envelope)
+    }
   }
 
   /** How far each clock has come, as far as was told. */
   def clocks: Array[Long] = times
+  /** How each clock came there, where that was told. */
+  def steps: Array[Array[Byte]] = told
 }

@@ -55,6 +55,8 @@ case class Dating(clocks: Int, delay: Long, allowed: Long, waits: Boolean)
 /** An operator that looks at a key again when the watermark comes to a time that the key's state tells. */
 trait Dated extends Operator {
   def dating: Option[Dating]
+  /** How far clocks had come before each record of the batch, before any rows of a slot come. */
+  def hear(told: Watermarks): Unit = ()
   /** The rows of a key, none where only its deadline has come.
     *
     * The watermark was `before` when the batch began and is `now` at its end. Tells `deadline` of the key's state as it was and as it is;
@@ -93,6 +95,8 @@ final class Rows {
   def apply(i: Int): Array[Byte] = items(i)
   /** Puts them into the order of place, then bytes. */
   def sortByPlace(): Unit = java.util.Arrays.sort(items, 0, count, Envelope.ByPlace)
+  /** Puts them into the order of place; of those at one place, rows that come are before rows that go: what is replaced is never missing in between. */
+  def sortByStep(): Unit = java.util.Arrays.sort(items, 0, count, Rows.ByStep)
   /** Makes one envelope of those that carry the same row to the same port: their weights add up, the last place counts, and at one place the
     * smaller stamp. */
   def consolidate(): Unit = if (count > 1) {
@@ -133,6 +137,14 @@ object Rows {
       val byPort = Integer.compare(Envelope.port(a), Envelope.port(b))
       if (byPort != 0) byPort
       else java.util.Arrays.compareUnsigned(a, Envelope.rowStart(a), a.length, b, Envelope.rowStart(b), b.length)
+    }
+  }
+
+  object ByStep extends Comparator[Array[Byte]] {
+    override def compare(a: Array[Byte], b: Array[Byte]): Int = {
+      val byPlace = java.lang.Long.compare(Envelope.place(a), Envelope.place(b))
+      val byWeight = if (byPlace != 0) byPlace else java.lang.Long.compare(Envelope.weight(b), Envelope.weight(a))
+      if (byWeight != 0) byWeight else ByRow.compare(a, b)
     }
   }
 

@@ -88,6 +88,7 @@ object Windows {
   */
 private[engine] final class Agenda(clocks: Array[Long], val windows: TreeSet[java.lang.Long]) {
   def watermark: Long = clocks.min
+  def each: Array[Long] = clocks.clone
 
   /** A watermark never goes back. */
   def advance(ticks: Array[Long]): Unit = ticks.indices.foreach(i => clocks(i) = math.max(clocks(i), ticks(i)))

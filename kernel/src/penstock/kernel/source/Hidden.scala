@@ -14,6 +14,9 @@ object Hidden {
   val Replaces = "_replaces"
   val Headers = "_headers"
 
+  /** Of a table's row, what made it so: the partition and the offset of the record, and itself as JSON. */
+  val Makers: Seq[String] = Seq(s"$Partition of its record", s"$Offset of its record", "_row of its record")
+
   /** The watermark of another stream that stood before the record. */
   def watermarkOf(stream: String): String = s"$Watermark of $stream"
 
@@ -21,7 +24,7 @@ object Hidden {
   def streamOf(name: String): Option[String] = Option.when(name.startsWith(Other))(name.drop(Other.length))
   private val Other = watermarkOf("")
 
-  def isHidden(name: String): Boolean = Names.contains(name) || name.startsWith(Other)
+  def isHidden(name: String): Boolean = Names.contains(name) || Makers.contains(name) || name.startsWith(Other)
 
   private val Names = Set(Partition, Offset, AppendedAt, Place, Watermark, Deleted, Replaces, Headers)
 

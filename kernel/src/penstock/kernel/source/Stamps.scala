@@ -5,6 +5,7 @@ import java.util.Arrays
 import org.apache.spark.sql.types.TimestampType
 import org.apache.spark.sql.vectorized.ColumnVector
 import penstock.kernel.arrow.{Made, ReadVector}
+import penstock.kernel.engine.Watermarks
 import penstock.kernel.log.{Log, Place, Steps}
 
 import scala.collection.mutable.ArrayBuffer
@@ -19,6 +20,9 @@ final class Stamps(frames: Array[Long], values: Array[Long]) extends Serializabl
     val index = indexOf(frame)
     if (index < 0) Steps.None else values(index)
   }
+
+  /** For operators: see `Watermarks`. */
+  def bytes: Array[Byte] = Watermarks.bytes(frames, values)
 
   /** The part that frames in `[from, until)` need. */
   def within(from: Long, until: Long): Stamps = {

@@ -2,7 +2,8 @@ package penstock.kernel.source
 
 import org.apache.spark.sql.connector.read.{InputPartition, PartitionReaderFactory}
 import org.apache.spark.sql.connector.read.streaming._
-import penstock.kernel.log.Log
+import penstock.kernel.engine.Moved
+import penstock.kernel.log.{Log, Steps}
 
 /** A topic as a source of micro-batches. Where a batch ends is decided for all sources of the query together, by their `Cut`. */
 final class TopicStream(log: Log, options: ReadOptions, pieces: Pieces, source: String)
@@ -32,10 +33,12 @@ final class TopicStream(log: Log, options: ReadOptions, pieces: Pieces, source: 
     pieces.between(frame(start), frame(end))
   }
 
-  /** The watermark at `end`, if it is not the one that stood at `start`. */
-  def moved(start: Offset, end: Offset): Option[Long] = log.synchronized {
+  /** The watermark at `end`, if it is not the one that stood at `start`, or nobody has heard of that yet; and how it came there. */
+  def moved(start: Offset, end: Offset): Option[Moved] = log.synchronized {
     val now = Stamps.before(log, options, frame(end))
-    Some(now).filter(_ != Stamps.before(log, options, frame(start)))
+    val known = Stamps.before(log, options, frame(start))
+    val news = now != known || (now != Steps.None && start == initialOffset())
+    Option.when(news)(Moved(now, Stamps.of(log, options, frame(start), frame(end)).bytes))
   }
 
   override def createReaderFactory(): PartitionReaderFactory = pieces.readers

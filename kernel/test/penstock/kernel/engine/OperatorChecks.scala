@@ -9,6 +9,7 @@ object OperatorChecks {
     TableChecks.run(checks)
     JoinChecks.run(checks)
     AsOfChecks.run(checks)
+    RetainedChecks.run(checks)
     FoldChecks.run(checks)
     SumChecks.run(checks)
     DeliveryChecks.run(checks)

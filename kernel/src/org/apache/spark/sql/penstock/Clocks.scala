@@ -73,6 +73,9 @@ final class Clocks(streams: Map[String, String], views: Map[String, ViewClocks])
       val found = union.children.map(child => of(child, child.output(at)))
       if (found.exists(_.isEmpty) || found.flatten.map(_.shape).distinct.size > 1) None else Some(found.flatten.reduce(_ and _))
     case join: Join => joined(join, column)
+    case retained: Retained =>
+      val side = if (retained.join.left.outputSet.contains(column)) 0 else 1
+      of(retained.join.children(side), column).map(retained.delayed(_, side))
     case join: AsOfJoin if join.left.outputSet.contains(column) => of(join.left, column).map(paired(join, column, _))
     case node: UnaryNode if column.references.subsetOf(node.child.outputSet) => of(node.child, column).flatMap(passed(node, column, _))
     case _ => None

@@ -51,11 +51,9 @@ final class Closing(node: LogicalPlan, val bounds: Seq[TimeBound], allowed: Long
       case _: Held => s"bounded by the rows that wait: shown, and freed, when $watermark passes their end"
       case _ if first.keyed => s"bounded by the open windows: freed when $watermark passes their end"
       case _ => s"bounded by a range of time: rows are freed when $watermark passes their time${
-          bounds.map(bound => span(bound.behind)).distinct.filter(_.nonEmpty).mkString(" by ", " or ", "")}"
+          bounds.map(bound => Closing.span(bound.behind)).distinct.filter(_.nonEmpty).mkString(" by ", " or ", "")}"
     }
   }
-  private def span(micros: Long): String =
-    if (micros <= 0) "" else IntervalUtils.toDayTimeIntervalString(micros, ANSI_STYLE, DAY, SECOND).replaceAll("(INTERVAL '| DAY TO SECOND|')", "")
 
   /** Where the window stands in the key. */
   private def position: Int = node match {
@@ -66,4 +64,10 @@ final class Closing(node: LogicalPlan, val bounds: Seq[TimeBound], allowed: Long
     case _ => 0
   }
   private def at(keys: Seq[Expression]): Int = keys.indexWhere(_.semanticEquals(first.value))
+}
+
+object Closing {
+  /** So many microseconds, for people. */
+  def span(micros: Long): String =
+    if (micros <= 0) "" else IntervalUtils.toDayTimeIntervalString(micros, ANSI_STYLE, DAY, SECOND).replaceAll("(INTERVAL '| DAY TO SECOND|')", "")
 }

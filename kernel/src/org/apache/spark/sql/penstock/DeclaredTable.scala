@@ -8,9 +8,9 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap
 import penstock.kernel.source.Hidden
 
 /** A declared stream, table or view as Catalyst sees it while it plans: columns, some of them hidden, and no rows. `others` are the streams whose
-  * watermarks its rows know besides their own.
+  * watermarks its rows know besides their own; with `makers`, they also know the records that made them.
   */
-case class DeclaredTable(relation: String, fields: StructType, others: Seq[String]) extends Table with SupportsRead with SupportsMetadataColumns {
+case class DeclaredTable(relation: String, fields: StructType, others: Seq[String], makers: Boolean) extends Table with SupportsRead with SupportsMetadataColumns {
   override def name(): String = relation
   override def schema(): StructType = fields
   override def capabilities(): JavaSet[TableCapability] = EnumSet.of(TableCapability.BATCH_READ)
@@ -20,6 +20,7 @@ case class DeclaredTable(relation: String, fields: StructType, others: Seq[Strin
     DeclaredTable.hidden("_appended_at", TimestampType),
     DeclaredTable.hidden("_place", LongType),
     DeclaredTable.hidden(Hidden.Watermark, TimestampType, nullable = true)) ++
+    Hidden.Makers.filter(_ => makers).zip(Seq(IntegerType, LongType, StringType)).map { case (name, of) => DeclaredTable.hidden(name, of) } ++
     others.map(stream => DeclaredTable.hidden(Hidden.watermarkOf(stream), TimestampType, nullable = true))
   override def newScanBuilder(options: CaseInsensitiveStringMap): ScanBuilder = new DeclaredScanBuilder(relation, fields)
 }

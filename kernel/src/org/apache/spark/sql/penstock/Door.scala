@@ -115,7 +115,7 @@ object Door {
   /** A relation that was declared, for planning only: it has columns, and no rows to read; `more` is known of it besides its name. */
   def declared(session: ClassicSession, name: String, schema: StructType, others: JavaList[String], more: JavaMap[String, String]): DataFrame = {
     val options = new CaseInsensitiveStringMap((more.asScala.toMap + ("relation" -> name)).asJava)
-    ClassicDataset.ofRows(session, DataSourceV2Relation.create(DeclaredTable(name, schema, seq(others)), None, None, options))
+    ClassicDataset.ofRows(session, DataSourceV2Relation.create(DeclaredTable(name, schema, seq(others), makers = more.containsKey("makers")), None, None, options))
   }
 
   /** The columns that the streams of a query have their event time in. */
@@ -139,8 +139,15 @@ object Door {
     val dataset = frame.asInstanceOf[ClassicDataset[Row]]
     Streams.titled(Rewriting(ClassicDataset.ofRows(dataset.sparkSession, Distinct.hidden(dataset.queryExecution.analyzed)).queryExecution.optimizedPlan))
   }
-  def times(streams: JavaMap[String, String], histories: JavaList[String], unmarked: JavaList[String]): Times =
-    new Times(streams.asScala.toMap, seq(histories).toSet, seq(unmarked).toSet)
+  /** `versions` are null for the engine. */
+  def times(
+      streams: JavaMap[String, String], histories: JavaList[String], unmarked: JavaList[String], others: JavaList[String],
+      versions: JavaMap[String, DataFrame]): Times =
+    new Times(streams.asScala.toMap, seq(histories).toSet, seq(unmarked).toSet, seq(others).toSet, Option(versions).map(_.asScala.map { case (table, frame) =>
+      table -> frame.asInstanceOf[ClassicDataset[Row]].queryExecution.analyzed
+    }.toMap))
+  /** Whether the time for which a query is corrected says anything about it. */
+  def isRetained(plan: LogicalPlan): Boolean = Retained.isIn(plan)
   /** How far the watermark of a topic has come before a frame; the options are those of the source. */
   def watermark(options: JavaMap[String, String], frame: Long): Long = {
     val asked = ReadOptions.of(new CaseInsensitiveStringMap(options))
@@ -152,6 +159,7 @@ object Door {
   def number(e: Expression): Int = e.eval().asInstanceOf[Int]
   def joinPlan(join: LogicalJoin, closing: Closing): JoinPlan = new JoinPlan(join, Option(closing))
   def asOfPlan(join: AsOfJoin): AsOfPlan = new AsOfPlan(join)
+  def retainedPlan(node: Retained): RetainedPlan = new RetainedPlan(node)
   def windowPlan(window: LogicalWindow): WindowPlan = new WindowPlan(window, SQLConf.get.sessionLocalTimeZone)
   def topPlan(partition: JavaList[Expression], orders: JavaList[SortOrder], columns: JavaList[Attribute], limit: Int, offset: Int, counted: String): TopPlan = {
     val by = counted match {
@@ -174,15 +182,22 @@ object Door {
   }
   def maker(filter: Expression, generator: Generator, width: Int, outer: Boolean, row: JavaList[Attribute]): Maker =
     Maker(Option(filter).map(bound(_, row)), bound(generator, row).asInstanceOf[Generator], width, outer)
-  def upsert(id: Int, keyWidth: Int, width: Int, edges: JavaList[Edge]): Operator = Upsert(id, keyWidth, width, seq(edges))
-  def bag(id: Int, relation: String, schema: StructType, edges: JavaList[Edge]): Operator =
-    Bag(id, schema.length, seq(edges), Leaving.letters(relation, schema))
+  /** Every record of a table says what it changes; with the columns of its rows, `names` of `schema`, changes go on with the record. */
+  def steps(schema: StructType, names: JavaList[String]): TableSteps = TableSteps(Option(names).map(seq(_).map(schema(_).dataType)))
+  def upsert(id: Int, keyWidth: Int, width: Int, edges: JavaList[Edge], steps: TableSteps): Operator = Upsert(id, keyWidth, width, seq(edges), Option(steps))
+  def bag(id: Int, relation: String, schema: StructType, edges: JavaList[Edge], steps: TableSteps): Operator =
+    Bag(id, schema.length, seq(edges), Leaving.letters(relation, schema), Option(steps))
+  /** A record as JSON. */
+  def json(columns: JavaList[Attribute]): Expression = Leaving.json(seq(columns))
+  def missed(id: Int, keyWidth: Int, edges: JavaList[Edge]): Operator = Missed(id, keyWidth, seq(edges))
   def unique(id: Int, view: String, key: JavaList[Attribute], width: Int, edges: JavaList[Edge]): Operator =
     Unique(id, key.size, width, seq(edges), Leaving.doubled(view, seq(key)))
   def join(id: Int, plan: JoinPlan, left: JavaList[Attribute], right: JavaList[Attribute], edges: JavaList[Edge]): Operator =
     plan.operator(id, seq(left), seq(right), seq(edges))
   def asOf(id: Int, plan: AsOfPlan, left: JavaList[Attribute], right: JavaList[Attribute], edges: JavaList[Edge], closing: AsOfClosing): Operator =
     plan.operator(id, seq(left), seq(right), seq(edges), Option(closing))
+  def retained(id: Int, plan: RetainedPlan, left: JavaList[Attribute], right: JavaList[Attribute], edges: JavaList[Edge]): Operator =
+    plan.operator(id, seq(left), seq(right), seq(edges))
   def window(id: Int, plan: WindowPlan, edges: JavaList[Edge], closing: Closing): Operator = plan.operator(id, seq(edges), Option(closing))
   def top(id: Int, plan: TopPlan, growing: Boolean, spread: Int, edges: JavaList[Edge], closing: Closing): Operator =
     plan.operator(id, growing, spread, seq(edges), Option(closing))
@@ -228,21 +243,21 @@ object Door {
 
   /** Makes the session able to run what the planner builds. */
   def prepare(session: ClassicSession): Unit =
-    if (!session.experimental.extraStrategies.contains(FeedStrategy)) session.experimental.extraStrategies ++= Seq(FeedStrategy, BeneathStrategy)
+    if (!session.experimental.extraStrategies.contains(FeedStrategy)) session.experimental.extraStrategies ++= Seq(FeedStrategy, BeneathStrategy, RetainedStrategy)
 
   /** The rows of a source as envelopes. Edges with a plan are folded before the shuffle where they can be. Targets are an operator, which of its
-    * clocks, and its chain: those to be woken, those to be told of the watermark.
+    * clocks, and its chain: those to be woken, those to be told of the watermark, those to be told of all its steps.
     */
   def feed(
       source: DataFrame, edges: JavaList[Edge], plans: JavaList[AggregatePlan], ticks: JavaList[Integer], timed: JavaList[Integer],
-      slots: Int): DataFrame = {
+      stepped: JavaList[Integer], slots: Int): DataFrame = {
     val frame = source.asInstanceOf[ClassicDataset[Row]]
     val columns = frame.queryExecution.analyzed.output
     def at(name: String): Int = columns.indexWhere(_.name == name)
     val gatherings = seq(plans).map(p => Option(p).map(_.gathering).filter(_.merges))
     def targets(numbers: JavaList[Integer]): Seq[Target] = seq(numbers).grouped(3).map { case Seq(operator, port, chain) => Target(operator, port, chain) }.toSeq
     val entry = Entry(seq(edges), gatherings, at("_deleted"), at("_place"), at("_watermark"), targets(ticks), slots, targets(timed),
-      UUID.randomUUID.toString)
+      targets(stepped), UUID.randomUUID.toString)
     val output = Seq(AttributeReference("envelope", BinaryType, nullable = false)(), AttributeReference("group", LongType, nullable = false)())
     ClassicDataset.ofRows(frame.sparkSession, Feed(entry, output, frame.queryExecution.analyzed))
   }

@@ -43,7 +43,7 @@ final class LateRows(eventTimes: Map[String, String], lateness: Lateness) {
   /** The window that is missed, as far as a value tells: its start and its end. */
   private def window(bound: TimeBound): (Expression, Expression) = bound.clock.shape match {
     case Shape.Window(_) => (GetStructField(bound.value, 0), GetStructField(bound.value, 1))
-    case Shape.Start(length) => (bound.value, time(Add(TimeWindows.micros(bound.value), Literal(length, LongType))))
+    case Shape.Start(length) => (bound.value, LateRows.time(Add(TimeWindows.micros(bound.value), Literal(length, LongType))))
     case Shape.End => (LateRows.None, bound.value)
     case _ => (LateRows.None, LateRows.None)
   }
@@ -137,10 +137,21 @@ final class LateRows(eventTimes: Map[String, String], lateness: Lateness) {
       "late_by" -> If(of.implausible, Literal(null, LongType), Subtract(TimeWindows.micros(watermark), last)), "row" -> Leaving.json(record.own))
     Project(columns.map { case (name, e) => Alias(e, name)() }, rows)
   }
-
-  private def time(micros: Expression): Expression = PreciseTimestampConversion(micros, LongType, TimestampType)
 }
 
 object LateRows {
   private val None = Literal(null, TimestampType)
+  private def time(micros: Expression): Expression = PreciseTimestampConversion(micros, LongType, TimestampType)
+
+  /** What is kept of records of a relation that came too late to correct rows: `found` are the partition, the offset, the record as JSON, the watermark,
+    * and when the first of those rows was over.
+    */
+  def beyond(relation: String, found: Seq[Attribute], rows: LogicalPlan): LogicalPlan = {
+    val Seq(partition, offset, row, watermark, over) = found
+    val columns = Seq[(String, Expression)](
+      "relation" -> Literal(relation), "partition" -> partition, "offset" -> offset, "reason" -> Literal("beyond retain"),
+      "window_start" -> None, "window_end" -> None, "watermark" -> time(watermark),
+      "late_by" -> Add(Subtract(watermark, over), Literal(1L)), "row" -> row)
+    Project(columns.map { case (name, e) => Alias(e, name)() }, rows)
+  }
 }

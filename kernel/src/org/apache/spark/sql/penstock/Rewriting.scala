@@ -15,6 +15,7 @@ object Rewriting {
     case aggregate: Aggregate if Session.of(aggregate).isDefined => Session.grouped(aggregate)
     case aggregate: Aggregate if asks(aggregate.aggregateExpressions) => answered(inTwo(aggregate))
     case node if asks(node.expressions) => answered(node)
+    case retained: Retained => Retained.sunk(retained)
     case limit @ (_: GlobalLimit | _: Offset) => sunk(limit.asInstanceOf[UnaryNode])
   }
 

@@ -51,7 +51,7 @@ final class Stamping(eventTimes: Map[String, String], streams: Set[String]) {
       else this.column(join.right, column).map(_.over(right => join.copy(right = right)))
     case join: AsOfJoin if join.left.outputSet.contains(column) => this.column(join.left, column).map(_.over(left => join.copy(left = left)))
     case window: Window if window.child.outputSet.contains(column) => this.column(window.child, column).map(_.over(child => window.copy(child = child)))
-    case _: Filter | _: Sort | _: RepartitionOperation | _: ResolvedHint =>
+    case _: Filter | _: Sort | _: RepartitionOperation | _: ResolvedHint | _: Retained =>
       this.column(plan.children.head, column).map(_.over(child => plan.withNewChildren(Seq(child))))
     case union: Union => united(union, column)
     case _ => None

@@ -13,8 +13,11 @@ import scala.jdk.CollectionConverters._
   * @param streams the event time of each stream that has one, by the stream's name
   * @param histories those of them that are histories of tables
   * @param unmarked histories that have no watermark
+  * @param others the names of tables, and of streams without an event time
+  * @param versions for Spark's batch engine, the rows that tables have had: see `Retaining`
   */
-final class Times(streams: Map[String, String], histories: Set[String], unmarked: Set[String]) {
+final class Times(
+    streams: Map[String, String], histories: Set[String], unmarked: Set[String], others: Set[String], versions: Option[Map[String, LogicalPlan]]) {
   private var views = Map.empty[String, ViewClocks]
   private var open = Set.empty[String]
   private def clocks = new Clocks(streams, views)
@@ -32,18 +35,30 @@ final class Times(streams: Map[String, String], histories: Set[String], unmarked
     open(view)
   }
 
-  /** The query without rows that come too late; with `waits`, with rows that are shown once they are complete. */
-  def timely(frame: DataFrame, allowed: Long, waits: Boolean): DataFrame =
-    made(frame, waits)(query => if (waits) new Lateness(streams, clocks, allowed).finished(query, None) else new Lateness(streams, clocks, allowed).left(query))
+  /** The query without rows that come too late; with `waits`, with rows that are shown once they are complete. `retain` says by stream how long its rows
+    * are corrected.
+    */
+  def timely(frame: DataFrame, allowed: Long, waits: Boolean, retain: JavaMap[String, Number]): DataFrame = made(frame, waits, retain) { query =>
+    if (waits) new Lateness(streams, clocks, allowed).finished(query, None) else new Lateness(streams, clocks, allowed).left(query)
+  }
 
   /** The same for Spark's batch engine; with how far each stream has come, only what is complete by then. */
-  def complete(frame: DataFrame, allowed: Long, until: JavaMap[String, java.lang.Long]): DataFrame =
-    made(frame, waits = true)(new Lateness(streams, clocks, allowed).finished(_, Some(until.asScala.map { case (stream, time) => stream -> time.toLong }.toMap)))
+  def complete(frame: DataFrame, allowed: Long, until: JavaMap[String, Number], retain: JavaMap[String, Number]): DataFrame =
+    made(frame, waits = true, retain)(new Lateness(streams, clocks, allowed).finished(_, Some(Times.numbers(until))))
 
-  /** The rows that came too late, for each operator that leaves them out. */
-  def late(frame: DataFrame, allowed: Long, waits: Boolean): JavaList[DataFrame] = {
-    val dataset = frame.asInstanceOf[ClassicDataset[Row]]
-    new Lateness(streams, clocks, allowed).late(prepared(dataset, waits)).map(plan => ClassicDataset.ofRows(dataset.sparkSession, plan): DataFrame).asJava
+  /** The rows that came too late, for each operator that leaves them out, and the records that came too late to correct what they would have. */
+  def late(frame: DataFrame, allowed: Long, waits: Boolean, retain: JavaMap[String, Number]): JavaList[DataFrame] = {
+    val query = versioned(frame, waits)
+    all(frame, new Lateness(streams, clocks, allowed).late(retention(retain)(query)) ++ retention(retain).beyond(query))
+  }
+
+  /** For Spark's batch engine: the rows of streams, by stream and place, that those records would have corrected. */
+  def concerned(frame: DataFrame, waits: Boolean, retain: JavaMap[String, Number]): JavaList[DataFrame] =
+    all(frame, retention(retain).concerned(versioned(frame, waits)))
+
+  private def all(frame: DataFrame, plans: Seq[LogicalPlan]): JavaList[DataFrame] = {
+    val session = frame.asInstanceOf[ClassicDataset[Row]].sparkSession
+    plans.map(plan => ClassicDataset.ofRows(session, plan): DataFrame).asJava
   }
 
   /** How the state of an operator is freed; null where nothing tells. */
@@ -62,12 +77,19 @@ final class Times(streams: Map[String, String], histories: Set[String], unmarked
   }
   def isComplete(plan: LogicalPlan): Boolean = clocks.isComplete(plan)
 
-  private def made(frame: DataFrame, waits: Boolean)(change: LogicalPlan => LogicalPlan): DataFrame = {
-    val dataset = frame.asInstanceOf[ClassicDataset[Row]]
-    ClassicDataset.ofRows(dataset.sparkSession, change(prepared(dataset, waits)))
-  }
+  /** The query with its own operators changed; where corrections are for a limited time, with the conditions under which they count. */
+  private def made(frame: DataFrame, waits: Boolean, retain: JavaMap[String, Number])(change: LogicalPlan => LogicalPlan): DataFrame =
+    ClassicDataset.ofRows(frame.asInstanceOf[ClassicDataset[Row]].sparkSession, change(retention(retain)(versioned(frame, waits))))
 
   /** The query without what is only a name, with the conditions under which versions count in its as-of joins. */
-  private def prepared(frame: ClassicDataset[Row], waits: Boolean): LogicalPlan =
-    new Versions(streams, histories, if (waits) unmarked else Set.empty)(Lateness.plain(frame.queryExecution.analyzed, streams, open))
+  private def versioned(frame: DataFrame, waits: Boolean): LogicalPlan = {
+    val query = Lateness.plain(frame.asInstanceOf[ClassicDataset[Row]].queryExecution.analyzed, streams, open)
+    new Versions(streams, histories, if (waits) unmarked else Set.empty)(query)
+  }
+
+  private def retention(retain: JavaMap[String, Number]): Retention = new Retention(Retaining(streams, others, versions), Times.numbers(retain), clocks.bounds)
+}
+
+object Times {
+  private def numbers(values: JavaMap[String, Number]): Map[String, Long] = values.asScala.map { case (name, value) => name -> value.longValue }.toMap
 }
