@@ -14,6 +14,7 @@ object OperatorChecks {
     DeliveryChecks.run(checks)
     TimeChecks.run(checks)
     ConsolidationChecks.run(checks)
+    StoredPagesChecks.run(checks)
     checks.close()
   }
 }
