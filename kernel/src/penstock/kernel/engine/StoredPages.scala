@@ -1,11 +1,12 @@
 package penstock.kernel.engine
 
+import org.apache.spark.sql.Encoders
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow
 import org.apache.spark.sql.catalyst.expressions.codegen.UnsafeRowWriter
 import org.apache.spark.sql.execution.metric.SQLMetric
+import org.apache.spark.sql.execution.streaming.operators.stateful.transformwithstate.TransformWithStateKeyValueRowSchemaUtils
 import org.apache.spark.sql.execution.streaming.operators.stateful.transformwithstate.statefulprocessor.StatefulProcessorHandleImpl
 import org.apache.spark.sql.execution.streaming.state.{PrefixKeyScanStateEncoderSpec, StateStore}
-import org.apache.spark.sql.types.{BinaryType, LongType, StructType}
 import penstock.kernel.state.PageStore
 
 /** The level's map of pages in a task: the same rows that Spark's own `MapState` would keep, without its encoders.
@@ -13,13 +14,12 @@ import penstock.kernel.state.PageStore
   * Those are made anew in every task of every batch, by Spark's analyzer and code generator, which takes longer than a small batch itself.
   */
 final class StoredPages(store: StateStore, updated: SQLMetric, removed: SQLMetric) {
-  private val key = new UnsafeRowWriter(2, 64)
-  private val part = new UnsafeRowWriter(key, 1)
+  private val key = new PageKey
   private val value = new UnsafeRowWriter(1, 4096)
   store.createColFamilyIfAbsent(StoredPages.Name, StoredPages.KeySchema, StoredPages.ValueSchema, PrefixKeyScanStateEncoderSpec(StoredPages.KeySchema, 1))
 
   def get(group: Long, address: Array[Byte]): Array[Byte] = {
-    val found = store.get(keyOf(group, address), StoredPages.Name)
+    val found = store.get(key.row(group, address), StoredPages.Name)
     if (found == null) null else found.getBinary(0)
   }
 
@@ -27,17 +27,23 @@ final class StoredPages(store: StateStore, updated: SQLMetric, removed: SQLMetri
     value.reset()
     value.zeroOutNullBytes()
     value.write(0, bytes)
-    store.put(keyOf(group, address), value.getRow, StoredPages.Name)
+    store.put(key.row(group, address), value.getRow, StoredPages.Name)
     updated += 1
   }
 
   def remove(group: Long, address: Array[Byte]): Unit = {
-    store.remove(keyOf(group, address), StoredPages.Name)
+    store.remove(key.row(group, address), StoredPages.Name)
     removed += 1
   }
+}
 
-  /** A row of two structs of one column each: the group, and the address. */
-  private def keyOf(group: Long, address: Array[Byte]): UnsafeRow = {
+/** The rows under which the map has its pages: two structs of one column each, the group and the address. */
+final class PageKey {
+  private val key = new UnsafeRowWriter(2, 64)
+  private val part = new UnsafeRowWriter(key, 1)
+
+  /** Valid until the next one is asked for. */
+  def row(group: Long, address: Array[Byte]): UnsafeRow = {
     key.reset()
     key.zeroOutNullBytes()
     val first = key.cursor()
@@ -54,10 +60,8 @@ final class StoredPages(store: StateStore, updated: SQLMetric, removed: SQLMetri
 
 object StoredPages {
   val Name = "pages"
-  private val KeySchema = new StructType()
-    .add("key", new StructType().add("value", LongType, nullable = false))
-    .add("userKey", new StructType().add("value", BinaryType))
-  private val ValueSchema = new StructType().add("value", BinaryType)
+  private val ValueSchema = Encoders.BINARY.schema
+  private val KeySchema = TransformWithStateKeyValueRowSchemaUtils.getCompositeKeySchema(Encoders.scalaLong.schema, Encoders.BINARY.schema)
 
   /** Spark does not show its store to those who have state: it is asked for by name. */
   def of(handle: StatefulProcessorHandleImpl): StoredPages = {

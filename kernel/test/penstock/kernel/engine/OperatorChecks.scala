@@ -15,6 +15,7 @@ object OperatorChecks {
     DeliveryChecks.run(checks)
     TimeChecks.run(checks)
     ConsolidationChecks.run(checks)
+    StoredPagesChecks.run(checks)
     checks.close()
   }
 }
