@@ -43,7 +43,7 @@ object Distance {
     case And(a, b) => comparisons(a) ++ comparisons(b)
     case between: Between if between.deterministic => comparisons(between.replacement)
     case With(inside, shared) => comparisons(inside.transform { case ref: CommonExpressionRef => shared.find(_.id == ref.id).get.child })
-    case comparison: BinaryComparison => Seq((comparison.left, comparison.right) match {
+    case comparison: BinaryComparison if !comparison.isInstanceOf[EqualNullSafe] => Seq((comparison.left, comparison.right) match {
         case (Difference(a, b), Span(micros)) => comparison.withNewChildren(Seq(a, moved(b, micros)))
         case (Span(micros), Difference(a, b)) => comparison.withNewChildren(Seq(moved(b, micros), a))
         case _ => comparison

@@ -61,12 +61,12 @@ final class Finishing(clocks: Clocks, complete: Option[Map[String, Long]]) {
   private def asOf(join: AsOfJoin): Option[(Expression, Seq[String])] = for {
     times <- AsOfTimes.of(join) if Seq(join.left, join.right).forall(side => clocks.isComplete(side) && !side.exists(Finishing.asks))
     closing <- AsOfClosing.of(join)
-  } yield (TimeBounds.later(TimeWindows.micros(times.left), closing.reach + 1), closing.streams.toSeq)
+  } yield (Finishing.always(TimeBounds.later(TimeWindows.micros(times.left), closing.reach + 1)), closing.streams.toSeq)
 
   /** When a pair is over, or a row without a partner. */
   private def of(kind: JoinType, left: TimeBound, right: TimeBound): Expression = kind match {
-    case FullOuter | RightOuter => Coalesce(Seq(right.clock.over(right.value), left.clock.over(left.value)))
-    case _ => left.clock.over(left.value)
+    case FullOuter | RightOuter => Finishing.always(right.clock.over(right.value), left.clock.over(left.value))
+    case _ => Finishing.always(left.clock.over(left.value))
   }
 
   /** Pairs, and the rows without a partner that are over. */
@@ -91,6 +91,9 @@ final class Finishing(clocks: Clocks, complete: Option[Map[String, Long]]) {
 }
 
 object Finishing {
+  /** The first of these times that there is; a row without any has no partner, and is complete from the start. */
+  private def always(times: Expression*): Expression = Coalesce(times :+ Literal(Long.MinValue, LongType))
+
   /** Whether a query stands in an expression. */
   private def asks(node: LogicalPlan): Boolean = node.expressions.exists(_.exists(_.isInstanceOf[PlanExpression[_]]))
 
