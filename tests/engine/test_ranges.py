@@ -145,7 +145,7 @@ def declared(views: dict[str, tuple[str, str]]) -> str:
 
 @pytest.mark.spark
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("seed", range(30 if SOAK else 2))
+@pytest.mark.parametrize("seed", range(30 if SOAK else 1))
 def test_ranges_equal_batch_over_what_was_not_late(bench: Callable[..., Bench], seed: int) -> None:
     random = Random(seed)
     events, shop = Events(random), bench(declared(VIEWS), max_records_per_batch=random.choice([1, 6]))
