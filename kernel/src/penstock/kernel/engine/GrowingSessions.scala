@@ -26,6 +26,8 @@ final case class GrowingSessions(aggregate: Aggregate, dating: Option[Dating]) e
   @transient private lazy val row = new UnsafeRow(width + 2)
   @transient private lazy val started = new SpecificInternalRow(Seq(LongType))
   @transient private lazy val joined = new JoinedRow()
+  /** No fold has collections. */
+  @transient private lazy val nothing = aggregate.gathering.folds.map(_ => Array.empty[Entries]).toArray
 
   override def run(key: UnsafeRow, rows: Rows, state: State, out: Output): Unit =
     run(key, rows, state, Windows.None, Windows.None, Deadline.Ignored, out)
@@ -86,8 +88,8 @@ final case class GrowingSessions(aggregate: Aggregate, dating: Option[Dating]) e
     def close(now: Long): Unit = dating.foreach { how =>
       val cursor = sessions.ascending
       while (cursor.next() && Sessions.complete(GrowingSessions.end(cursor.value), how) <= now) {
-        val (start, end) = (GrowingSessions.time(cursor.key), GrowingSessions.end(cursor.value))
-        if (waits && (fresh.contains(start) || !isShown(end, before))) emit(start, read(cursor.value), 1)
+        val (start, end) = (Sessions.time(cursor.key), GrowingSessions.end(cursor.value))
+        if (waits && (fresh.contains(start) || !isShown(end, before))) out.emit(answer(start, read(cursor.value)), 1, rows.lastStamp, rows.lastPlace)
         if (Sessions.over(end, how) <= now) sessions.remove(cursor.key)
       }
     }
@@ -99,7 +101,7 @@ final case class GrowingSessions(aggregate: Aggregate, dating: Option[Dating]) e
       private val gathered = aggregate.gathering.fresh()
       private val met = new ArrayList[(Long, Array[Byte])]()
       first.gather(gathered)
-      private val earlier = sessions.to(GrowingSessions.bytes(start))
+      private val earlier = sessions.to(Sessions.bytes(start))
       if (earlier.next() && GrowingSessions.end(earlier.value) >= start) take(earlier.key, earlier.value)
       meet()
 
@@ -113,13 +115,13 @@ final case class GrowingSessions(aggregate: Aggregate, dating: Option[Dating]) e
 
       /** Takes in the sessions that begin before it ends. */
       private def meet(): Unit = {
-        val later = sessions.after(GrowingSessions.bytes(if (met.isEmpty) start else met.get(met.size - 1)._1))
-        while (later.next() && GrowingSessions.time(later.key) <= end) take(later.key, later.value)
+        val later = sessions.after(Sessions.bytes(if (met.isEmpty) start else met.get(met.size - 1)._1))
+        while (later.next() && Sessions.time(later.key) <= end) take(later.key, later.value)
       }
 
       private def take(at: Array[Byte], value: Array[Byte]): Unit = {
-        met.add((GrowingSessions.time(at), value))
-        start = math.min(start, GrowingSessions.time(at))
+        met.add((Sessions.time(at), value))
+        start = math.min(start, Sessions.time(at))
         end = math.max(end, GrowingSessions.end(value))
         aggregate.gathering.merge(gathered, read(value))
       }
@@ -133,29 +135,24 @@ final case class GrowingSessions(aggregate: Aggregate, dating: Option[Dating]) e
             same = met.size == 1 && was == now
             if (!same) out.emit(was, -1, rows.lastStamp, rows.lastPlace)
           }
-          if (at != start) sessions.remove(GrowingSessions.bytes(at))
+          if (at != start) sessions.remove(Sessions.bytes(at))
         }
         if (!waits && !same) out.emit(now, 1, rows.lastStamp, rows.lastPlace)
         fresh.add(start)
         val bytes = aggregate.gathering.write(gathered)
-        sessions.put(GrowingSessions.bytes(start), ByteBuffer.allocate(8 + bytes.length).putLong(end).put(bytes).array)
+        sessions.put(Sessions.bytes(start), ByteBuffer.allocate(8 + bytes.length).putLong(end).put(bytes).array)
       }
     }
-
-    private def emit(start: Long, gathered: Gathered, weight: Long): Unit = out.emit(answer(start, gathered), weight, rows.lastStamp, rows.lastPlace)
 
     private def read(value: Array[Byte]): Gathered = aggregate.gathering.read(value, 8, value.length - 8)
 
     private def answer(start: Long, gathered: Gathered): UnsafeRow = {
       started.setLong(0, start)
-      aggregate.answer(joined(key, started), gathered, GrowingSessions.NoEntries(aggregate.gathering.folds.length))
+      aggregate.answer(joined(key, started), gathered, nothing)
     }
   }
 }
 
 object GrowingSessions {
-  private def NoEntries(folds: Int): Array[Array[Entries]] = Array.fill(folds)(Array.empty[Entries])
-  private def bytes(time: Long): Array[Byte] = ByteBuffer.allocate(8).putLong(time ^ Long.MinValue).array
-  private def time(bytes: Array[Byte]): Long = ByteBuffer.wrap(bytes).getLong ^ Long.MinValue
   private def end(value: Array[Byte]): Long = ByteBuffer.wrap(value).getLong
 }

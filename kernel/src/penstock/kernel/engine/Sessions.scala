@@ -202,7 +202,7 @@ object Sessions {
   /** When no row can correct it any more. */
   def over(end: Long, how: Dating): Long = Timeline.after(complete(end, how), how.allowed)
 
-  private def bytes(time: Long): Array[Byte] = ByteBuffer.allocate(8).putLong(time ^ Long.MinValue).array
-  private def time(bytes: Array[Byte]): Long = ByteBuffer.wrap(bytes).getLong ^ Long.MinValue
+  private[engine] def bytes(time: Long): Array[Byte] = ByteBuffer.allocate(8).putLong(time ^ Long.MinValue).array
+  private[engine] def time(bytes: Array[Byte]): Long = ByteBuffer.wrap(bytes).getLong ^ Long.MinValue
   private def keyed(time: Long, row: Array[Byte]): Array[Byte] = ByteBuffer.allocate(8 + row.length).putLong(time ^ Long.MinValue).put(row).array
 }
