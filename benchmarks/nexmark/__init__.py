@@ -1,0 +1,1 @@
+"""Nexmark: the standard benchmark of streaming SQL, here and on Flink, over the same events."""

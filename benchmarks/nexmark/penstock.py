@@ -1,0 +1,86 @@
+"""One query of Nexmark on Penstock, in a process of its own: the log is read to its end, figures go to stdout.
+
+`python -m benchmarks.nexmark.penstock --log FOLDER --side FILE --query q3 [--store none] [--home FOLDER]`
+"""
+
+import argparse
+import json
+import os
+import re
+import tempfile
+import time
+from dataclasses import replace
+from pathlib import Path
+
+from benchmarks.nexmark.queries import pipeline_text
+from penstock.engine import session
+from penstock.engine.run import Run, prepared
+from penstock.log import Log
+from penstock.model import pipeline_of
+
+RECORDS_PER_BATCH = 500_000
+TICKS = os.sysconf("SC_CLK_TCK")
+
+
+def measured(name: str, log: Log, home: Path, side: Path, store: str, conf: dict[str, str]) -> dict[str, float]:
+    pipeline = pipeline_of(pipeline_text(name, side, store), name=name)
+    pipeline = replace(pipeline, options=replace(pipeline.options, max_records_per_batch=RECORDS_PER_BATCH))
+    with session("nexmark", conf=conf) as spark:
+        run = Run(spark, log, home, prepared(spark, pipeline, log, home), lambda _: None)
+        before, begun = cpu_seconds(), time.perf_counter()
+        query = run.start(once=True)
+        run.wait(query)
+        taken = time.perf_counter() - begun
+        return {
+            "seconds": taken,
+            "cpu_seconds": cpu_seconds() - before,
+            "peak_memory_bytes": sum(peak_memory(each) for each in family()),
+            "state_bytes": state_bytes(home),
+            "batches": len([p for p in query.recentProgress if p["numInputRows"]]),
+        }
+
+
+def family() -> list[int]:
+    """This process and all that it started."""
+    parents = {}
+    for each in Path("/proc").glob("[0-9]*"):
+        try:
+            parents[int(each.name)] = int((each / "stat").read_text().rpartition(")")[2].split()[1])
+        except OSError:
+            continue
+    found = [os.getpid()]
+    for process in found:
+        found += [child for child, parent in parents.items() if parent == process]
+    return found
+
+
+def cpu_seconds() -> float:
+    fields = [Path(f"/proc/{each}/stat").read_text().rpartition(")")[2].split() for each in family()]
+    return sum(int(each[11]) + int(each[12]) for each in fields) / TICKS
+
+
+def peak_memory(process: int) -> int:
+    found = re.search(r"VmHWM:\s+(\d+) kB", Path(f"/proc/{process}/status").read_text())
+    return int(found[1]) * 1024 if found else 0
+
+
+def state_bytes(home: Path) -> int:
+    return sum(path.stat().st_size for path in home.rglob("*") if path.is_file() and "state" in path.parts)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    for name in ("log", "side", "query"):
+        parser.add_argument(f"--{name}", required=True)
+    parser.add_argument("--store", default="none")
+    parser.add_argument("--memory", default="6g")
+    asked = parser.parse_args()
+    log = Log.open(Path(asked.log))
+    with tempfile.TemporaryDirectory(prefix="penstock-nexmark-", dir=Path(asked.log).parent) as home:
+        conf = {"spark.driver.memory": asked.memory}
+        print(json.dumps(measured(asked.query, log, Path(home), Path(asked.side), asked.store, conf)), flush=True)
+    log.close()
+
+
+if __name__ == "__main__":
+    main()
