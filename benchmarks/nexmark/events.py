@@ -4,11 +4,13 @@ Of fifty events one is a person, three are auctions, the others bids. Half of th
 three quarters of them come from a hot bidder; sellers are hot likewise. Times go on evenly.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
+
+Numbers = np.ndarray[Any, Any]
 
 PERSONS, AUCTIONS, OF = 1, 3, 50
 FIRST_PERSON = FIRST_AUCTION = 1000
@@ -20,7 +22,10 @@ ACTIVE_PERSONS, IN_FLIGHT = 1000, 100
 START = 1_704_067_200_000_000
 NAMES = ("Peter", "Paul", "Luke", "John", "Saul", "Vicky", "Kate", "Julie", "Sarah", "Deiter", "Walter")
 SURNAMES = ("Shultz", "Abrams", "Spencer", "White", "Bartels", "Walton", "Smith", "Jones", "Noris")
-CITIES = ("Phoenix", "Los Angeles", "San Francisco", "Boise", "Portland", "Bend", "Redmond", "Seattle", "Kent", "Cheyenne")
+CITIES = (
+    *("Phoenix", "Los Angeles", "San Francisco", "Boise", "Portland"),
+    *("Bend", "Redmond", "Seattle", "Kent", "Cheyenne"),
+)
 STATES = ("AZ", "CA", "ID", "OR", "WA", "WY")
 CHANNELS = ("Google", "Facebook", "Baidu", "Apple")
 
@@ -34,21 +39,21 @@ class Shape:
 class Dice:
     """Random numbers that depend on the event's number alone: the same for every way to cut the events."""
 
-    def __init__(self, numbers: np.ndarray, seed: int) -> None:
+    def __init__(self, numbers: Numbers, seed: int) -> None:
         self._numbers = numbers.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(seed)
         self._throw = 0
 
-    def bits(self) -> np.ndarray:
+    def bits(self) -> Numbers:
         self._throw += 1
         x = self._numbers + np.uint64((self._throw * 0xD1B54A32D192ED03) & 0xFFFFFFFFFFFFFFFF)
         x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
         x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
         return x ^ (x >> np.uint64(31))
 
-    def below(self, most: int | np.ndarray) -> np.ndarray:
+    def below(self, most: int | Numbers) -> Numbers:
         return (self.bits() % np.asarray(most, dtype=np.uint64)).astype(np.int64)
 
-    def price(self) -> np.ndarray:
+    def price(self) -> Numbers:
         """Most are small: ten to the power of zero to six, in cents."""
         return np.round(10 ** (self.bits() / 2.0**64 * 6) * 100).astype(np.int64)
 
@@ -64,18 +69,18 @@ def events(first: int, count: int, shape: Shape) -> dict[str, pa.Table]:
     return {kind: makers[kind](numbers[mask], at[mask], shape) for kind, mask in kinds.items()}
 
 
-def last_person(numbers: np.ndarray) -> np.ndarray:
+def last_person(numbers: Numbers) -> Numbers:
     """The number of the last person up to an event, from 0 on."""
-    return numbers // OF
+    return np.floor_divide(numbers, OF)
 
 
-def last_auction(numbers: np.ndarray) -> np.ndarray:
+def last_auction(numbers: Numbers) -> Numbers:
     epoch, offset = numbers // OF, numbers % OF
     within = np.clip(offset - PERSONS, -1, AUCTIONS - 1)
     return epoch * AUCTIONS + within
 
 
-def persons(numbers: np.ndarray, at: np.ndarray, shape: Shape) -> pa.Table:
+def persons(numbers: Numbers, at: Numbers, shape: Shape) -> pa.Table:
     dice = Dice(numbers, shape.seed)
     name, surname, city = dice.below(len(NAMES)), dice.below(len(SURNAMES)), dice.below(len(CITIES))
     cards = [f"{n:016d}" for n in dice.below(10**16)]
@@ -92,7 +97,7 @@ def persons(numbers: np.ndarray, at: np.ndarray, shape: Shape) -> pa.Table:
     )
 
 
-def auctions(numbers: np.ndarray, at: np.ndarray, shape: Shape) -> pa.Table:
+def auctions(numbers: Numbers, at: Numbers, shape: Shape) -> pa.Table:
     dice = Dice(numbers, shape.seed)
     newest = last_person(numbers)
     hot = dice.below(HOT_SELLERS) > 0
@@ -116,13 +121,14 @@ def auctions(numbers: np.ndarray, at: np.ndarray, shape: Shape) -> pa.Table:
     )
 
 
-def bids(numbers: np.ndarray, at: np.ndarray, shape: Shape) -> pa.Table:
+def bids(numbers: Numbers, at: Numbers, shape: Shape) -> pa.Table:
     dice = Dice(numbers, shape.seed)
     newest, person = last_auction(numbers), last_person(numbers)
     hot = dice.below(HOT_AUCTIONS) > 0
     auction = np.where(hot, newest // HOT_SPAN * HOT_SPAN, newest - dice.below(np.minimum(newest, IN_FLIGHT) + 1))
     eager = dice.below(HOT_BIDDERS) > 0
-    bidder = np.where(eager, person // HOT_SPAN * HOT_SPAN + 1, person - dice.below(np.minimum(person, ACTIVE_PERSONS) + 1))
+    other = person - dice.below(np.minimum(person, ACTIVE_PERSONS) + 1)
+    bidder = np.where(eager, person // HOT_SPAN * HOT_SPAN + 1, other)
     channel = dice.below(10_000)
     hot_channel = dice.below(2) > 0
     names = np.where(hot_channel, channel % len(CHANNELS), len(CHANNELS) + channel)
@@ -138,10 +144,5 @@ def bids(numbers: np.ndarray, at: np.ndarray, shape: Shape) -> pa.Table:
     )
 
 
-def times(micros: np.ndarray) -> pa.Array:
+def times(micros: Numbers) -> pa.Array:
     return pa.array(micros, pa.timestamp("us", tz="UTC"))
-
-
-def cut(count: int, size: int) -> Iterator[tuple[int, int]]:
-    for first in range(0, count, size):
-        yield first, min(size, count - first)

@@ -23,7 +23,7 @@ TICKS = os.sysconf("SC_CLK_TCK")
 
 
 def measured(name: str, log: Log, home: Path, side: Path, store: str, conf: dict[str, str]) -> dict[str, float]:
-    pipeline = pipeline_of(pipeline_text(name, side, store), name=name)
+    pipeline = pipeline_of(pipeline_text([name], side, store), name=name)
     pipeline = replace(pipeline, options=replace(pipeline.options, max_records_per_batch=RECORDS_PER_BATCH))
     with session("nexmark", conf=conf) as spark:
         run = Run(spark, log, home, prepared(spark, pipeline, log, home), lambda _: None)

@@ -1,6 +1,7 @@
 """The queries of Nexmark in Spark SQL, as Penstock keeps them; and the side table of q13."""
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 COLUMNS = {
@@ -25,7 +26,8 @@ QUERIES = {
         GROUP BY category""",
     "q5": """SELECT auction, num, w.start, w.end FROM (
           SELECT *, max(num) OVER (PARTITION BY w) AS most FROM (
-            SELECT auction, window AS w, count(*) AS num FROM bid GROUP BY auction, window(at, '10 seconds', '2 seconds')))
+            SELECT auction, window AS w, count(*) AS num FROM bid
+            GROUP BY auction, window(at, '10 seconds', '2 seconds')))
         WHERE num >= most""",
     "q6": """SELECT seller, avg(final) OVER (PARTITION BY seller ORDER BY at, id
             ROWS BETWEEN 10 PRECEDING AND CURRENT ROW) AS average FROM (
@@ -44,8 +46,8 @@ QUERIES = {
               row_number() OVER (PARTITION BY a.id ORDER BY b.price DESC, b.at) AS place
             FROM auction a JOIN bid b ON a.id = b.auction WHERE b.at BETWEEN a.at AND a.expires)
         WHERE place <= 1""",
-    "q10": """SELECT auction, bidder, price, at, url, date_format(at, 'yyyy-MM-dd') AS day, date_format(at, 'HH:mm') AS minute
-        FROM bid""",
+    "q10": """SELECT auction, bidder, price, at, url,
+          date_format(at, 'yyyy-MM-dd') AS day, date_format(at, 'HH:mm') AS minute FROM bid""",
     "q11": """SELECT bidder, count(*) AS bids, session_window.start, session_window.end FROM bid
         GROUP BY bidder, session_window(at, '10 seconds')""",
     "q12": """SELECT bidder, count(*) AS bids, window.start, window.end FROM bid
@@ -58,7 +60,8 @@ QUERIES = {
           at, length(url) - length(replace(url, 'c', '')) AS c_count
         FROM bid WHERE 0.908 * price > 1000000 AND 0.908 * price < 50000000""",
     "q15": """SELECT date_format(at, 'yyyy-MM-dd') AS day, count(*) AS total,
-          count(*) FILTER (WHERE price < 10000) AS rank1, count(*) FILTER (WHERE price >= 10000 AND price < 1000000) AS rank2,
+          count(*) FILTER (WHERE price < 10000) AS rank1,
+          count(*) FILTER (WHERE price >= 10000 AND price < 1000000) AS rank2,
           count(*) FILTER (WHERE price >= 1000000) AS rank3, count(DISTINCT bidder) AS bidders,
           count(DISTINCT bidder) FILTER (WHERE price < 10000) AS bidders1,
           count(DISTINCT bidder) FILTER (WHERE price >= 10000 AND price < 1000000) AS bidders2,
@@ -68,30 +71,35 @@ QUERIES = {
           count(DISTINCT auction) FILTER (WHERE price >= 1000000) AS auctions3
         FROM bid GROUP BY date_format(at, 'yyyy-MM-dd')""",
     "q17": """SELECT auction, date_format(at, 'yyyy-MM-dd') AS day, count(*) AS total,
-          count(*) FILTER (WHERE price < 10000) AS rank1, count(*) FILTER (WHERE price >= 10000 AND price < 1000000) AS rank2,
+          count(*) FILTER (WHERE price < 10000) AS rank1,
+          count(*) FILTER (WHERE price >= 10000 AND price < 1000000) AS rank2,
           count(*) FILTER (WHERE price >= 1000000) AS rank3, min(price) AS low, max(price) AS high, avg(price) AS mean,
           sum(price) AS sum FROM bid GROUP BY auction, date_format(at, 'yyyy-MM-dd')""",
     "q18": """SELECT auction, bidder, price, channel, url, at FROM (
-          SELECT *, row_number() OVER (PARTITION BY bidder, auction ORDER BY at DESC) AS place FROM bid) WHERE place <= 1""",
+          SELECT *, row_number() OVER (PARTITION BY bidder, auction ORDER BY at DESC) AS place FROM bid)
+        WHERE place <= 1""",
     "q19": """SELECT * FROM (SELECT *, row_number() OVER (PARTITION BY auction ORDER BY price DESC) AS place FROM bid)
         WHERE place <= 10""",
     "q20": """SELECT b.auction, b.bidder, b.price, b.channel, b.url, b.at AS bid_at, a.item_name, a.description,
           a.initial_bid, a.reserve, a.at, a.expires, a.seller, a.category
         FROM bid b JOIN auction a ON b.auction = a.id WHERE a.category = 10""",
-    "q21": """SELECT auction, bidder, price, channel, CASE lower(channel) WHEN 'apple' THEN '0' WHEN 'google' THEN '1'
-          WHEN 'facebook' THEN '2' WHEN 'baidu' THEN '3' ELSE regexp_extract(url, '(&|^)channel_id=([^&]*)', 2) END AS channel_id
+    "q21": """SELECT auction, bidder, price, channel,
+          CASE lower(channel) WHEN 'apple' THEN '0' WHEN 'google' THEN '1' WHEN 'facebook' THEN '2'
+            WHEN 'baidu' THEN '3' ELSE regexp_extract(url, '(&|^)channel_id=([^&]*)', 2) END AS channel_id
         FROM bid WHERE regexp_extract(url, '(&|^)channel_id=([^&]*)', 2) <> ''
           OR lower(channel) IN ('apple', 'google', 'facebook', 'baidu')""",
     "q22": """SELECT auction, bidder, price, channel, split_part(url, '/', 4) AS dir1, split_part(url, '/', 5) AS dir2,
           split_part(url, '/', 6) AS dir3 FROM bid""",
 }
-QUERIES["q16"] = QUERIES["q15"].replace("SELECT date_format", "SELECT channel, max(date_format(at, 'HH:mm')) AS minute, date_format", 1).replace(
-    "GROUP BY date_format", "GROUP BY channel, date_format"
+QUERIES["q16"] = (
+    QUERIES["q15"]
+    .replace("GROUP BY", "GROUP BY channel,")
+    .replace("SELECT date_format", "SELECT channel, max(date_format(at, 'HH:mm')) AS minute, date_format", 1)
 )
 
 
-def pipeline_text(name: str, side: Path, store: str = "none") -> str:
-    """The streams that a query reads, and the query as a view."""
-    query = QUERIES[name].format(side=side)
-    used = [text for stream, text in STREAMS.items() if re.search(rf"\b{stream}\b", query)]
-    return f"{''.join(used)}CREATE VIEW {name} WITH (store = '{store}') AS {query};"
+def pipeline_text(names: Sequence[str], side: Path, store: str = "none") -> str:
+    """The streams that the queries read, and each query as a view."""
+    views = [f"CREATE VIEW {name} WITH (store = '{store}') AS {QUERIES[name].format(side=side)};" for name in names]
+    used = [text for stream, text in STREAMS.items() if any(re.search(rf"\b{stream}\b", view) for view in views)]
+    return "\n".join([*used, *views])

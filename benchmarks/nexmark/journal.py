@@ -1,0 +1,31 @@
+"""The events of Nexmark in an embedded log, as they came, and the side table of q13."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from benchmarks.nexmark.events import Shape, events
+from benchmarks.nexmark.queries import COLUMNS
+from penstock.log import Log
+
+FRAME = 50_000
+SIDE = 10_000
+
+
+def fill(log: Log, count: int, shape: Shape, told: Callable[[int], None] = lambda _: None) -> None:
+    """Appends the first `count` events, some tens of thousands in a frame; `told` hears how many are there."""
+    present = {topic.name for topic in log.topics()}
+    for kind, columns in COLUMNS.items():
+        if kind not in present:
+            log.create_topic(kind, columns, event_time="at")
+    for first in range(0, count, FRAME):
+        tables = events(first, min(FRAME, count - first), shape)
+        log.append_all({kind: table.to_batches()[0] for kind, table in tables.items() if len(table)})
+        told(min(first + FRAME, count))
+
+
+def write_side(path: Path) -> None:
+    """What q13 looks auctions up in."""
+    pq.write_table(pa.table({"key": range(SIDE), "value": [f"side {key}" for key in range(SIDE)]}), path)
