@@ -4,6 +4,7 @@ Of fifty events one is a person, three are auctions, the others bids. Half of th
 three quarters of them come from a hot bidder; sellers are hot likewise. Times go on evenly.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -146,3 +147,9 @@ def bids(numbers: Numbers, at: Numbers, shape: Shape) -> pa.Table:
 
 def times(micros: Numbers) -> pa.Array:
     return pa.array(micros, pa.timestamp("us", tz="UTC"))
+
+
+def cut(count: int, size: int) -> Iterator[tuple[int, int]]:
+    """The first number and the length of each stretch of at most `size` events."""
+    for first in range(0, count, size):
+        yield first, min(size, count - first)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from benchmarks.nexmark.events import Shape, events
+from benchmarks.nexmark.events import Shape, cut, events
 from benchmarks.nexmark.queries import COLUMNS
 from penstock.log import Log
 
@@ -20,12 +20,16 @@ def fill(log: Log, count: int, shape: Shape, told: Callable[[int], None] = lambd
     for kind, columns in COLUMNS.items():
         if kind not in present:
             log.create_topic(kind, columns, event_time="at")
-    for first in range(0, count, FRAME):
-        tables = events(first, min(FRAME, count - first), shape)
+    for first, size in cut(count, FRAME):
+        tables = events(first, size, shape)
         log.append_all({kind: table.to_batches()[0] for kind, table in tables.items() if len(table)})
-        told(min(first + FRAME, count))
+        told(first + size)
+
+
+def side() -> pa.Table:
+    """What q13 looks auctions up in."""
+    return pa.table({"key": range(SIDE), "value": [f"side {key}" for key in range(SIDE)]})
 
 
 def write_side(path: Path) -> None:
-    """What q13 looks auctions up in."""
-    pq.write_table(pa.table({"key": range(SIDE), "value": [f"side {key}" for key in range(SIDE)]}), path)
+    pq.write_table(side(), path)

@@ -15,6 +15,7 @@ object Rewriting {
     case aggregate: Aggregate if Session.of(aggregate).isDefined => Session.grouped(aggregate)
     case aggregate: Aggregate if asks(aggregate.aggregateExpressions) => answered(inTwo(aggregate))
     case node if asks(node.expressions) => answered(node)
+    case window @ Window(_, _, _, first: WindowGroupLimit, _) if isFirst(window, first) => ranked(window, first)
     case retained: Retained => Retained.sunk(retained)
     case limit @ (_: GlobalLimit | _: Offset) => sunk(limit.asInstanceOf[UnaryNode])
   }
@@ -25,6 +26,17 @@ object Rewriting {
     case row @ (_: Project | _: BaseEvalPython) => row.withNewChildren(Seq(sunk(limit.withNewChildren(row.children).asInstanceOf[UnaryNode])))
     case _ => limit
   }
+
+  /** Whether all that is asked of the rows is their rank, and only the first of each partition are there. */
+  private def isFirst(window: Window, first: WindowGroupLimit): Boolean =
+    first.limit == 1 && first.partitionSpec == window.partitionSpec && first.orderSpec == window.orderSpec && window.windowExpressions.forall {
+      case Alias(WindowExpression(rank, _), _) => rank.canonicalized == first.rankLikeFunction.canonicalized
+      case _ => false
+    }
+
+  /** the rank of the first rows  =>  1 */
+  private def ranked(window: Window, first: WindowGroupLimit): LogicalPlan =
+    Project(first.output ++ window.windowExpressions.map(each => Alias(Literal(1), each.name)(each.exprId)), first)
 
   private def asks(expressions: Seq[Expression]): Boolean = expressions.exists(_.exists(_.isInstanceOf[ScalarSubquery]))
 
