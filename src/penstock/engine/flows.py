@@ -41,6 +41,8 @@ from penstock.engine.timing import LATE, Times, Waiting, waiting
 from penstock.model import Stream, Table, View
 
 Relation = Stream | Table
+NOWHERE = -3
+"""Where the rows of a view go that is not kept: they are made, and that is all."""
 
 
 class Flows:
@@ -63,15 +65,15 @@ class Flows:
         at = {column.name(): self._door.identity(column) for column in flow.out}
         declared = tuple(at[name] for name in key)
         checked = self._unique(view.name, flow, declared) if key and not flow.is_unique(declared) else flow
-        sink = self._sink("view", view.name, [checked])
+        sink = self._sink("view", view.name, [checked], **({"goes": NOWHERE} if view.options.store == "none" else {}))
         self._graph.views[view.name] = (sink, replace(flow, key=declared) if key else flow)
 
     def add_late(self, view: View, trees: Sequence[Node]) -> None:
         """Adds what a view leaves out because it came too late."""
         self._graph.late[view.name] = self._sink(LATE, view.name, [self._flow(tree) for tree in trees])
 
-    def _sink(self, kind: str, view: str, flows: Sequence[Flow]) -> Operator:
-        sink = self._graph.operator(kind, view)
+    def _sink(self, kind: str, view: str, flows: Sequence[Flow], **parts: int) -> Operator:
+        sink = self._graph.operator(kind, view, **parts)
         for branch in [branch for flow in flows for branch in flow.branches]:
             self._graph.connect(branch, sink, 0, key=(), value=self._graph.values(branch))
         return sink

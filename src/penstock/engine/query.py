@@ -196,7 +196,7 @@ class Query:
             for maker in branch.makers
         ]
         return self._door.edge(
-            edge.target.id,
+            edge.target.parts.get("goes", edge.target.id),
             edge.port,
             chain,
             handles(makers),

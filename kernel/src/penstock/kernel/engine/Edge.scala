@@ -1,7 +1,7 @@
 package penstock.kernel.engine
 
 import org.apache.spark.sql.catalyst.InternalRow
-import org.apache.spark.sql.catalyst.expressions.{BasePredicate, Expression, Generator, GenericInternalRow, JoinedRow, Predicate, UnsafeProjection, UnsafeRow}
+import org.apache.spark.sql.catalyst.expressions.{BasePredicate, BoundReference, Expression, Generator, GenericInternalRow, JoinedRow, Predicate, UnsafeProjection, UnsafeRow}
 
 /** Where the rows of a source or an operator go: through a filter, under the key of the target, with the columns it wants.
   *
@@ -13,6 +13,12 @@ case class Edge(to: Target, filter: Option[Expression], key: Seq[Expression], va
   def first: Option[Expression] = makers.headOption.fold(filter)(_.filter)
   /** All that is computed on the way. */
   def expressions: Seq[Expression] = makers.flatMap(maker => maker.filter.toSeq :+ maker.generator) ++ filter ++ key ++ value
+  /** The same where the columns that are read stand elsewhere. */
+  def mapped(place: Int => Int): Edge = {
+    def moved(e: Expression): Expression = e.transform { case reference: BoundReference => reference.copy(ordinal = place(reference.ordinal)) }
+    def made(maker: Maker): Maker = maker.copy(maker.filter.map(moved), moved(maker.generator).asInstanceOf[Generator])
+    Edge(to, filter.map(moved), key.map(moved), value.map(moved), makers.map(made))
+  }
 }
 
 /** For every row that passes `filter`: the rows that `generator` makes of it, each behind the row itself; if there is none and `outer`, NULLs. */
@@ -26,6 +32,8 @@ final class Route(val edge: Edge) {
   private val makers = edge.makers.map(new RunningMaker(_)).toArray
   /** Whether each row is one row, or none, at the end. */
   val plain: Boolean = makers.isEmpty
+  /** Whether nobody takes the rows: they are made, and that is all. */
+  val drops: Boolean = edge.to.operator == Target.Nowhere
 
   def takes(row: InternalRow): Boolean = filter == null || filter.eval(row)
   def keyOf(row: InternalRow): UnsafeRow = key(row)
@@ -69,11 +77,13 @@ final class Output(routes: Array[Route], sink: Array[Byte] => Unit) {
     var i = 0
     while (i < routes.length) {
       val route = routes(i)
-      if (route.plain) { if (route.takes(row)) sink(route.envelope(row, weight, stamp, place)) }
-      else route.each(row)(made => sink(route.envelope(made, weight, stamp, place)))
+      if (route.plain) { if (route.takes(row)) send(route, row, weight, stamp, place) }
+      else route.each(row)(send(route, _, weight, stamp, place))
       i += 1
     }
   }
+  private def send(route: Route, row: InternalRow, weight: Long, stamp: Long, place: Long): Unit =
+    if (route.drops) route.valueOf(row) else sink(route.envelope(row, weight, stamp, place))
   /** An envelope that is not a row of the operator's answer: a dead letter. */
   def send(envelope: Array[Byte]): Unit = sink(envelope)
 }

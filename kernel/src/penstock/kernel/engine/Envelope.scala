@@ -6,6 +6,11 @@ import org.apache.spark.unsafe.Platform
 /** Where an envelope goes: an operator, which of its inputs, and the chain of operators that it belongs to. */
 case class Target(operator: Int, port: Int, chain: Int)
 
+object Target {
+  /** The operator of rows that are kept nowhere. */
+  val Nowhere: Int = -3
+}
+
 /** A row on its way to an operator: one byte array, read in place.
   *
   * `[operator 4][port 2][kind 2][weight 8][hash of the key 8][stamp 8][place 8][length of the key 4][chain 4][key row][row]`, the

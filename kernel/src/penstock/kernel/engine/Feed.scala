@@ -3,7 +3,7 @@ package penstock.kernel.engine
 import java.util.ArrayDeque
 import org.apache.spark.rdd.RDD
 import org.apache.spark.sql.catalyst.InternalRow
-import org.apache.spark.sql.catalyst.expressions.{Attribute, AttributeSet, UnsafeProjection, UnsafeRow}
+import org.apache.spark.sql.catalyst.expressions.{Attribute, AttributeSet, BoundReference, UnsafeProjection, UnsafeRow}
 import org.apache.spark.sql.catalyst.expressions.codegen.UnsafeRowWriter
 import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, UnaryNode}
 import org.apache.spark.sql.execution.{SparkPlan, SparkStrategy, UnaryExecNode}
@@ -20,6 +20,19 @@ case class Entry(
     edges: Seq[Edge], gatherings: Seq[Option[Gathering]], deleted: Int, place: Int, stamp: Int, ticks: Seq[Target], slots: Int, timed: Seq[Target] = Nil,
     stepped: Seq[Target] = Nil, name: String = "") {
   @transient lazy val sent: Sent[Entry] = Sent(this)
+
+  /** Which of a row's `width` columns are read. */
+  def reads(width: Int): Seq[Int] = {
+    val bound = edges.flatMap(_.expressions).flatMap(_.collect { case reference: BoundReference => reference.ordinal })
+    (bound ++ Seq(deleted, place, stamp)).filter(at => at >= 0 && at < width).distinct.sorted
+  }
+
+  /** The same over rows that have only the columns that are read, as `reads` tells. */
+  def over(read: Seq[Int], width: Int): Entry = {
+    val places = read.zipWithIndex.toMap
+    def moved(at: Int): Int = if (at < width) places.getOrElse(at, -1) else at - width + read.size
+    copy(edges.map(_.mapped(moved)), deleted = moved(deleted), place = moved(place), stamp = moved(stamp))
+  }
 }
 
 /** How far a watermark has come at the end of a batch, and by which steps: see `Watermarks`. */
@@ -116,7 +129,8 @@ final class FeedIterator(made: EntryRoutes, rows: Iterator[InternalRow], first: 
   }
 
   private def send(route: Route, combiner: Combiner, row: InternalRow, weight: Long, stamp: Long, place: Long): Unit =
-    if (combiner == null || !combiner.pays) ready.add(route.envelope(row, weight, stamp, place))
+    if (route.drops) route.valueOf(row)
+    else if (combiner == null || !combiner.pays) ready.add(route.envelope(row, weight, stamp, place))
     else combiner.add(route.keyOf(row), route.valueOf(row), weight, stamp, place, ready)
 }
 

@@ -21,9 +21,49 @@ final case class TopK(
   @transient private lazy val row = new UnsafeRow(order.width)
 
   override def run(key: UnsafeRow, rows: Rows, state: State, out: Output): Unit = {
-    rows.consolidate()
-    if (rows.size > 0) replace(rows, state.entries(0), out)
+    if (growing && needed == 1 && offset == 0 && counted == Counted.Rows) renew(rows, state.entries(0), out)
+    else {
+      rows.consolidate()
+      if (rows.size > 0) replace(rows, state.entries(0), out)
+    }
   }
+
+  /** The very first row, where rows only come: the first of those that came takes the place of the one that is there, or not. */
+  private def renew(rows: Rows, held: Entries, out: Output): Unit = {
+    val came = first(rows)
+    val best = Envelope.row(came)
+    val cursor = held.ascending
+    val known = cursor.next()
+    if (!known || order.total(best, cursor.key) < 0) {
+      val place = rows.lastPlace
+      if (known) {
+        val (old, stamp) = (cursor.key, Tally.stamp(cursor.value))
+        held.remove(old)
+        emit(old, -1, stamp, place, out)
+      }
+      held.put(best, Tally.of(1, Envelope.stamp(came), Envelope.place(came)))
+      emit(best, 1, Envelope.stamp(came), place, out)
+    }
+  }
+
+  /** The envelope with the first row; of equal rows the one whose stamp counts. */
+  private def first(rows: Rows): Array[Byte] = {
+    var best = rows(0)
+    checkComes(best)
+    var i = 1
+    while (i < rows.size) {
+      val each = rows(i)
+      checkComes(each)
+      val compared = order.total(Envelope.row(each), Envelope.row(best))
+      val later = compared == 0 && Tally.isLater(Envelope.place(each), Envelope.stamp(each), Envelope.place(best), Envelope.stamp(best))
+      if (compared < 0 || later) best = each
+      i += 1
+    }
+    best
+  }
+
+  private def checkComes(envelope: Array[Byte]): Unit =
+    if (Envelope.weight(envelope) < 0) throw new IllegalStateException("a row left an input that only grows")
 
   private def replace(rows: Rows, held: Entries, out: Output): Unit = {
     val answers = new JavaMap[Bytes, Placed]()
@@ -36,8 +76,8 @@ final case class TopK(
     if (growing) trim(held)
     answer(held, 1, answers)
     val place = rows.lastPlace
-    answers.forEach((bytes, each) => if (each.weight < 0) emit(bytes, each, place, out))
-    answers.forEach((bytes, each) => if (each.weight > 0) emit(bytes, each, place, out))
+    answers.forEach((bytes, each) => if (each.weight < 0) emit(bytes.bytes, each.weight, each.stamp, place, out))
+    answers.forEach((bytes, each) => if (each.weight > 0) emit(bytes.bytes, each.weight, each.stamp, place, out))
   }
 
   /** Adds the copies of each row in the answer, times `sign`; returns the last row that is needed, null where more would be. */
@@ -56,8 +96,10 @@ final case class TopK(
 
   private def change(held: Entries, envelope: Array[Byte], last: Array[Byte]): Unit =
     if (!growing) Tally.count(held, envelope)
-    else if (Envelope.weight(envelope) < 0) throw new IllegalStateException("a row left an input that only grows")
-    else if (last == null || precedes(Bytes.ofRow(envelope).bytes, last)) Tally.count(held, envelope)
+    else {
+      checkComes(envelope)
+      if (last == null || precedes(Bytes.ofRow(envelope).bytes, last)) Tally.count(held, envelope)
+    }
 
   private def precedes(row: Array[Byte], last: Array[Byte]): Boolean =
     if (counted == Counted.Rows) order.total(row, last) < 0 else order.compare(row, order.peers(last, RowOrder.After)) < 0
@@ -74,9 +116,9 @@ final case class TopK(
     }
   }
 
-  private def emit(bytes: Bytes, each: Placed, place: Long, out: Output): Unit = {
-    row.pointTo(bytes.bytes, bytes.bytes.length)
-    out.emit(row, each.weight, each.stamp, place)
+  private def emit(bytes: Array[Byte], weight: Long, stamp: Long, place: Long, out: Output): Unit = {
+    row.pointTo(bytes, bytes.length)
+    out.emit(row, weight, stamp, place)
   }
 }
 

@@ -259,7 +259,8 @@ object Door {
     val entry = Entry(seq(edges), gatherings, at("_deleted"), at("_place"), at("_watermark"), targets(ticks), slots, targets(timed),
       targets(stepped), UUID.randomUUID.toString)
     val output = Seq(AttributeReference("envelope", BinaryType, nullable = false)(), AttributeReference("group", LongType, nullable = false)())
-    ClassicDataset.ofRows(frame.sparkSession, Feed(entry, output, frame.queryExecution.analyzed))
+    val read = entry.reads(columns.size)
+    ClassicDataset.ofRows(frame.sparkSession, Feed(entry.over(read, columns.size), output, Project(read.map(columns), frame.queryExecution.analyzed)))
   }
 
   /** Where levels tell which windows are open. */
