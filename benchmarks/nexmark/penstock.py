@@ -74,10 +74,11 @@ def main() -> None:
         parser.add_argument(f"--{name}", required=True)
     parser.add_argument("--store", default="none")
     parser.add_argument("--memory", default="6g")
+    parser.add_argument("--conf", action="append", default=[], help="NAME=VALUE for Spark")
     asked = parser.parse_args()
     log = Log.open(Path(asked.log))
     with tempfile.TemporaryDirectory(prefix="penstock-nexmark-", dir=Path(asked.log).parent) as home:
-        conf = {"spark.driver.memory": asked.memory}
+        conf = {"spark.driver.memory": asked.memory} | dict(each.split("=", 1) for each in asked.conf)
         print(json.dumps(measured(asked.query, log, Path(home), Path(asked.side), asked.store, conf)), flush=True)
     log.close()
 

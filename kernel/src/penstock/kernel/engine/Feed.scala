@@ -3,10 +3,10 @@ package penstock.kernel.engine
 import java.util.ArrayDeque
 import org.apache.spark.rdd.RDD
 import org.apache.spark.sql.catalyst.InternalRow
-import org.apache.spark.sql.catalyst.expressions.{Attribute, AttributeSet, BoundReference, UnsafeProjection, UnsafeRow}
+import org.apache.spark.sql.catalyst.expressions.{Attribute, AttributeSet, BoundReference, Expression, Or, UnsafeProjection, UnsafeRow}
 import org.apache.spark.sql.catalyst.expressions.codegen.UnsafeRowWriter
 import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, UnaryNode}
-import org.apache.spark.sql.execution.{SparkPlan, SparkStrategy, UnaryExecNode}
+import org.apache.spark.sql.execution.{FilterExec, SparkPlan, SparkStrategy, UnaryExecNode}
 import org.apache.spark.sql.execution.datasources.v2.MicroBatchScanExec
 import penstock.kernel.source.TopicStream
 
@@ -20,6 +20,13 @@ case class Entry(
     edges: Seq[Edge], gatherings: Seq[Option[Gathering]], deleted: Int, place: Int, stamp: Int, ticks: Seq[Target], slots: Int, timed: Seq[Target] = Nil,
     stepped: Seq[Target] = Nil, name: String = "") {
   @transient lazy val sent: Sent[Entry] = Sent(this)
+
+  /** What a row passes that any edge takes, and the same edges behind it; none where an edge takes every row. */
+  def sieved: Option[(Expression, Entry)] = {
+    val conditions = edges.flatMap(_.first)
+    if (edges.isEmpty || conditions.size < edges.size || conditions.exists(!_.deterministic)) None
+    else Some((conditions.reduce(Or(_, _)), if (edges.size > 1 || edges.head.makers.nonEmpty) this else copy(edges.map(_.copy(filter = None)))))
+  }
 
   /** Which of a row's `width` columns are read. */
   def reads(width: Int): Seq[Int] = {
@@ -45,9 +52,16 @@ case class Feed(entry: Entry, output: Seq[Attribute], child: LogicalPlan) extend
   override protected def withNewChildInternal(newChild: LogicalPlan): Feed = copy(child = newChild)
 }
 
+/** Rows that somebody takes. Unlike a filter of Catalyst's it is never found to let nothing through: what is beneath it is always read. */
+case class Sieve(condition: Expression, child: LogicalPlan) extends UnaryNode {
+  override def output: Seq[Attribute] = child.output
+  override protected def withNewChildInternal(newChild: LogicalPlan): Sieve = copy(child = newChild)
+}
+
 object FeedStrategy extends SparkStrategy {
   override def apply(plan: LogicalPlan): Seq[SparkPlan] = plan match {
     case feed: Feed => FeedExec(feed.entry, feed.output, planLater(feed.child)) :: Nil
+    case Sieve(condition, child) => FilterExec(condition, planLater(child)) :: Nil
     case _ => Nil
   }
 }

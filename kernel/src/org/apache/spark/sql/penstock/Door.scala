@@ -173,7 +173,10 @@ object Door {
 
   // Putting operators together
 
-  def bound(e: Expression, row: JavaList[Attribute]): Expression = BindReferences.bindReference(e, AttributeSeq(seq(row)))
+  /** The expression over the row; a field of a struct that is made on the way is taken as it is, without making the struct. */
+  def bound(e: Expression, row: JavaList[Attribute]): Expression = BindReferences.bindReference(e.transformUp {
+    case GetStructField(made: CreateNamedStruct, field, _) => made.valExprs(field)
+  }, AttributeSeq(seq(row)))
   def edge(
       operator: Int, port: Int, chain: Int, makers: JavaList[Maker], filter: Expression, key: JavaList[Expression], value: JavaList[Expression],
       row: JavaList[Attribute]): Edge = {
@@ -259,8 +262,11 @@ object Door {
     val entry = Entry(seq(edges), gatherings, at("_deleted"), at("_place"), at("_watermark"), targets(ticks), slots, targets(timed),
       targets(stepped), UUID.randomUUID.toString)
     val output = Seq(AttributeReference("envelope", BinaryType, nullable = false)(), AttributeReference("group", LongType, nullable = false)())
-    val read = entry.reads(columns.size)
-    ClassicDataset.ofRows(frame.sparkSession, Feed(entry.over(read, columns.size), output, Project(read.map(columns), frame.queryExecution.analyzed)))
+    val (rows, left) = entry.sieved.fold((frame.queryExecution.analyzed, entry)) { case (condition, left) =>
+      (Sieve(condition.transform { case reference: BoundReference => columns(reference.ordinal) }, frame.queryExecution.analyzed), left)
+    }
+    val read = left.reads(columns.size)
+    ClassicDataset.ofRows(frame.sparkSession, Feed(left.over(read, columns.size), output, Project(read.map(columns), rows)))
   }
 
   /** Where levels tell which windows are open. */
