@@ -1,9 +1,10 @@
 """The events of Nexmark as files for Flink's filesystem connector: CSV, or JSON lines.
 
-Times are numbers, microseconds since 1970, which Flink reads in less time than texts (of the bids, all columns, in about
-60 % of the CPU time) and which lose nothing. Every file is in order of time. Bids are dealt in turn to as many files as there are cores, so that the readers go on
-side by side; persons and auctions, which are few, lie in one file each. Flink's connector has one watermark per reader,
-not per file: a reader that took two small files one after the other would find the second one late.
+Times are numbers, microseconds since 1970: Flink loses nothing of them, and takes less time for them than for texts
+(for all columns of the bids 60 % of the CPU). Every file is in order of time. Bids are dealt in turn to as many
+files as there are cores, so that the readers go on side by side; persons and auctions, which are few, lie in one file
+each. Flink's connector has one watermark per reader, not per file: a reader that took two small files one after the
+other would find the second one late.
 """
 
 import os
@@ -19,16 +20,17 @@ import pyarrow.compute as pc
 import pyarrow.csv
 
 from benchmarks.nexmark.events import Shape, cut, events
+from benchmarks.nexmark.journal import side
 
 Format = Literal["csv", "json"]
-Progress = Callable[[int], None]
-CHUNK = 500_000
+Told = Callable[[int], None]
+CHUNK = 250_000
 CSV = pyarrow.csv.WriteOptions(include_header=False, quoting_style="none")
 """No text of the events has a comma or a quote; pyarrow refuses to write one that has."""
 
 
-def write(folder: Path, count: int, shape: Shape, side: pa.Table, *, form: Format = "csv", tell: Progress) -> int:
-    """Writes the events and q13's side table below `folder`, a folder per kind; returns the bytes written."""
+def write_files(folder: Path, count: int, shape: Shape, *, form: Format = "csv", told: Told = lambda _: None) -> None:
+    """Writes the events and q13's side table below `folder`, a folder per kind; `told` hears how many are there."""
     with ExitStack() as stack, ThreadPoolExecutor(os.cpu_count()) as pool:
         files = {kind: opened(stack, folder / kind, number, form) for kind, number in files_of().items()}
         dealt = dict.fromkeys(files, 0)
@@ -37,9 +39,8 @@ def write(folder: Path, count: int, shape: Shape, side: pa.Table, *, form: Forma
             hands = [hand for kind, table in tables.items() for hand in deal(table, files[kind], dealt[kind])]
             list(pool.map(lambda hand: hand[0].write(encoded(hand[1], form)), hands))
             dealt = {kind: dealt[kind] + table.num_rows for kind, table in tables.items()}
-            tell(first + size)
-        opened(stack, folder / "side", 1, form)[0].write(encoded(side, form))
-    return sum(path.stat().st_size for path in folder.rglob(f"*.{form}"))
+            told(first + size)
+        opened(stack, folder / "side", 1, form)[0].write(encoded(side(), form))
 
 
 def files_of() -> dict[str, int]:
@@ -70,7 +71,7 @@ def encoded(table: pa.Table, form: Format) -> bytes:
         return json_lines(table)
     sink = pa.BufferOutputStream()
     pyarrow.csv.write_csv(table, sink, CSV)
-    return sink.getvalue().to_pybytes()
+    return bytes(sink.getvalue().to_pybytes())
 
 
 def json_lines(table: pa.Table) -> bytes:
@@ -82,4 +83,4 @@ def json_lines(table: pa.Table) -> bytes:
         parts += [f'{", " if place else ""}"{field.name}": {quote}', value, quote]
     lines = pc.binary_join_element_wise(*parts, "}\n", "")
     whole = pa.ListArray.from_arrays(pa.array([0, len(lines)], pa.int32()), lines)
-    return pc.binary_join(whole, "")[0].as_py().encode()
+    return str(pc.binary_join(whole, "")[0].as_py()).encode()

@@ -2,7 +2,8 @@
 
 `python -m benchmarks.nexmark.flink.run --data FOLDER --query q3 --settings durable --sink blackhole --out FOLDER
 --events N`. Flink runs inside the Java process that its Python package starts. Seconds are those of the job, as Flink
-counts them: neither Java's start nor the planning of the query is among them. Progress goes to stderr.
+counts them: neither Java's start nor the planning of the query is among them, nor is `waited_seconds` (see
+checkpoints.py). Progress goes to stderr.
 """
 
 import argparse
@@ -12,7 +13,6 @@ import re
 import sys
 import threading
 import time
-from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -27,12 +27,12 @@ from pyflink.table import (  # type: ignore[import-not-found]
     TableEnvironment,
 )
 
+from benchmarks.nexmark.flink.changes import folded
+from benchmarks.nexmark.flink.checkpoints import LOGGING, checkpoints
 from benchmarks.nexmark.flink.queries import QUERIES, READS, UPDATING, Source
-from benchmarks.nexmark.flink.settings import JAVA, LOG, configuration
+from benchmarks.nexmark.flink.settings import JAVA, configuration
 
 TICKS = os.sysconf("SC_CLK_TCK")
-COMPLETED = re.compile(r"Completed checkpoint \d+ for job \w+ \((\d+) bytes")
-"""Flink says how large a checkpoint is in full, whatever part of it was written anew."""
 
 
 def main() -> None:
@@ -60,7 +60,7 @@ def arguments() -> argparse.Namespace:
 
 def start_java(out: Path, settings: str) -> None:
     """Its options and its log are those of the first call; all later ones share the process."""
-    (out / "log4j.properties").write_text(LOG.format(file=out / "flink.log"))
+    (out / "log4j.properties").write_text(LOGGING.format(file=out / "flink.log"))
     os.environ |= {"JVM_ARGS": JAVA[settings], "LOG4J_PROPERTIES": str(out / "log4j.properties")}
     get_gateway()
 
@@ -71,20 +71,24 @@ def measured(query: str, home: Path, begun: float, asked: argparse.Namespace) ->
     for name, text in ({query: QUERIES[query]} if query in QUERIES else READS).items():
         statements.add_insert(sink(asked.sink, name, home), tables.sql_query(text))
     java = Java()
-    result = statements.execute()
+    job = statements.execute().get_job_client()
     before, started = java.cpu_seconds(), time.perf_counter()
     with progress(query, java, asked.data):
-        seconds = result.get_job_client().get_job_execution_result().result().get_net_runtime() / 1000
+        ran = job.get_job_execution_result().result().get_net_runtime() / 1000
+    kept = checkpoints(home.parent / "flink.log", str(job.get_job_id()))
+    seconds = ran - kept.waited_seconds
     return {
         "query": query,
         "settings": asked.settings,
         "sink": asked.sink,
         "seconds": seconds,
+        "waited_seconds": kept.waited_seconds,
         "start_seconds": started - begun,
         "events_per_second": asked.events / seconds,
         "cpu_seconds": java.cpu_seconds() - before,
         "peak_memory_bytes": java.peak_memory(),
-        "state_bytes": last_checkpoint(home.parent / "flink.log"),
+        "state_bytes": kept.last_bytes,
+        "checkpoints": kept.number,
         "rows_out": None if asked.sink == "blackhole" else written(query, home, asked.sink),
     }
 
@@ -162,11 +166,6 @@ def report(query: str, java: Java, data: Path, ended: threading.Event) -> None:
         print(f"flink {query}: {share:4.0%} read, {time.perf_counter() - begun:.0f} s", file=sys.stderr, flush=True)
 
 
-def last_checkpoint(log: Path) -> int | None:
-    found = COMPLETED.findall(log.read_text())
-    return int(found[-1]) if found else None
-
-
 def written(query: str, home: Path, kind: str) -> int:
     """The number of rows in files; for answers, the rows themselves go to `answer.json` beside them."""
     lines = (line for path in sorted((home / "rows" / query).rglob("part-*")) for line in path.open())
@@ -175,20 +174,6 @@ def written(query: str, home: Path, kind: str) -> int:
     rows = folded(lines) if query in UPDATING else list(lines)
     (home / "answer.json").write_text("".join(rows))
     return len(rows)
-
-
-def folded(lines: Iterator[str]) -> list[str]:
-    """The rows that are left of all changes: a row appears or goes, in whichever order they are read."""
-    left: Counter[str] = Counter()
-    for line in lines:
-        change = json.loads(line)
-        if change["op"] == "c":
-            left[json.dumps(change["after"])] += 1
-        else:
-            left[json.dumps(change["before"])] -= 1
-    if any(count < 0 for count in left.values()):
-        raise ValueError("a row went that had not come")
-    return [f"{row}\n" for row in left.elements()]
 
 
 if __name__ == "__main__":

@@ -3,8 +3,8 @@
 Both have what one would give it who wants it fast on this machine: as many slots as cores, objects reused, changes of a
 key taken together in mini-batches, distinct values counted in two steps, the collector with the greatest throughput.
 
-- durable: state in RocksDB, with two gigabytes for its caches and buffers and with Bloom filters; a checkpoint every ten
-  seconds and one at the end, incremental and exactly once, to files.
+- durable: state in RocksDB, with two gigabytes for its caches and buffers and with Bloom filters; a checkpoint every
+  ten seconds and one at the end, incremental and exactly once, to files.
 - fastest: state on Java's heap, no checkpoints.
 """
 
@@ -15,18 +15,6 @@ JAVA = {
     "durable": "-Xms4g -Xmx4g -XX:+UseParallelGC",
     "fastest": "-Xms6g -Xmx6g -XX:+UseParallelGC",
 }
-LOG = """rootLogger.level = WARN
-rootLogger.appenderRef.file.ref = file
-logger.checkpoints.name = org.apache.flink.runtime.checkpoint.CheckpointCoordinator
-logger.checkpoints.level = INFO
-appender.file.name = file
-appender.file.type = FILE
-appender.file.append = false
-appender.file.fileName = {file}
-appender.file.layout.type = PatternLayout
-appender.file.layout.pattern = %d{{HH:mm:ss,SSS}} %-5p %c{{1}} %m%n
-"""
-"""Checkpoints say in the log how large they are."""
 
 
 def configuration(settings: str, home: Path) -> dict[str, str]:
