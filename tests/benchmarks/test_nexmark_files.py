@@ -10,7 +10,7 @@ import pytest
 
 from benchmarks.nexmark.events import Shape, events
 from benchmarks.nexmark.flink import agreement, client, files
-from benchmarks.nexmark.flink.changes import folded
+from benchmarks.nexmark.flink.changes import completed, folded
 from benchmarks.nexmark.flink.checkpoints import Checkpoints, checkpoints
 from benchmarks.nexmark.flink.files import Format, write_files
 from penstock.errors import PenstockError
@@ -67,6 +67,13 @@ def test_rows_that_went_are_not_left_in_whichever_order_changes_are_read() -> No
     assert folded(story) == folded(story[::-1]) == ['{"n": 2}\n'] * 2
 
 
+def test_columns_that_only_folders_name_are_in_the_rows(tmp_path: Path) -> None:
+    file = tmp_path / "day=2024-01-01" / "minute=00%3A07" / "part-0"
+    file.parent.mkdir(parents=True)
+    file.write_text('{"auction": 1}\n')
+    assert list(completed(file)) == ['{"auction": 1, "day": "2024-01-01", "minute": "00:07"}\n']
+
+
 def test_a_row_that_never_came_cannot_go() -> None:
     with pytest.raises(ValueError, match="had not come"):
         folded([change("d", n=1)])
@@ -76,6 +83,7 @@ LOG = """1000 Triggering checkpoint 1 (type=CheckpointType) @ 1000 for job aa.
 1100 Completed checkpoint 1 for job aa (70 bytes, checkpointDuration=90 ms, finalizationTime=1 ms).
 1200 Triggering checkpoint 2 (type=CheckpointType) @ 1200 for job aa.
 1250 Decline checkpoint 2 by task 0_1 of job aa at localhost.
+1260 Triggering Checkpoint 2 for job aa failed due to task is closing.
 1300 Completed checkpoint 1 for job bb (9000 bytes, checkpointDuration=90 ms, finalizationTime=1 ms).
 3250 Triggering checkpoint 3 (type=CheckpointType) @ 3250 for job aa.
 3300 Completed checkpoint 3 for job aa (75 bytes, checkpointDuration=40 ms, finalizationTime=1 ms).

@@ -1,8 +1,19 @@
-"""Changes of a table as Flink writes them to files, one JSON object each, and the rows that are left of them."""
+"""Rows or changes of rows as Flink writes them to files, a JSON object each; and the rows that are left of changes."""
 
 import json
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from urllib.parse import unquote
+
+
+def completed(file: Path) -> Iterator[str]:
+    """The lines of a file, with the columns that only its folders name: `day=2024-01-01/minute=00%3A00`."""
+    named = dict(part.split("=", 1) for part in file.parts if "=" in part)
+    missing = {name: unquote(value) for name, value in named.items()}
+    with file.open() as lines:
+        for line in lines:
+            yield json.dumps(json.loads(line) | missing) + "\n" if missing else line
 
 
 def folded(lines: Iterable[str]) -> list[str]:

@@ -8,7 +8,8 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-LINE = re.compile(r"(?P<at>\d+) (?P<what>Triggering checkpoint|Completed checkpoint|Decline checkpoint) (?P<rest>.*)")
+LINE = re.compile(r"(?P<at>\d+) (?P<what>(?:Triggering|Completed|Decline) [cC]heckpoint) (?P<rest>.*)")
+"""`Triggering Checkpoint`, with a capital, opens the sentence that it failed."""
 SIZE = re.compile(r"\((\d+) bytes")
 """The size is that of the whole state, whatever part of it was written anew."""
 LOGGING = """rootLogger.level = WARN
@@ -40,7 +41,7 @@ def checkpoints(log: Path, job: str) -> Checkpoints:
         match line["what"]:
             case "Completed checkpoint":
                 sizes += [int(size) for size in SIZE.findall(line["rest"])]
-            case "Decline checkpoint" if declined_at is None:
+            case "Decline checkpoint" | "Triggering Checkpoint" if declined_at is None:
                 declined_at = int(line["at"])
             case "Triggering checkpoint" if declined_at is not None:
                 waited, declined_at = waited + int(line["at"]) - declined_at, None

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -22,6 +23,8 @@ from penstock.errors import PenstockError
 
 ROOT = Path(__file__).parents[3]
 PYTHON = ROOT / ".venv-flink" / "bin" / "python"
+CAUSE = re.compile(r"(?:Caused by: )?(?:[\w.$]+(?:Exception|Error): )+(.+)")
+"""An exception and what it says, without the classes of those that it is wrapped in."""
 LIMIT = timedelta(hours=1)
 Settings = Literal["durable", "fastest"]
 Sink = Literal["blackhole", "files"]
@@ -123,5 +126,5 @@ def progress(line: str) -> bool:
 
 def reason(said: Sequence[str]) -> str:
     """The innermost cause that Flink names, or the end of what was said."""
-    causes = [line.split(": ", 1)[1].strip() for line in said if line.startswith("Caused by: ") and ": " in line[11:]]
+    causes = [found[1] for line in said if (found := CAUSE.match(line))]
     return causes[-1] if causes else "".join(said[-3:]).strip()

@@ -27,7 +27,7 @@ from pyflink.table import (  # type: ignore[import-not-found]
     TableEnvironment,
 )
 
-from benchmarks.nexmark.flink.changes import folded
+from benchmarks.nexmark.flink.changes import completed, folded
 from benchmarks.nexmark.flink.checkpoints import LOGGING, checkpoints
 from benchmarks.nexmark.flink.queries import QUERIES, READS, UPDATING, Source
 from benchmarks.nexmark.flink.settings import JAVA, configuration
@@ -168,7 +168,7 @@ def report(query: str, java: Java, data: Path, ended: threading.Event) -> None:
 
 def written(query: str, home: Path, kind: str) -> int:
     """The number of rows in files; for answers, the rows themselves go to `answer.json` beside them."""
-    lines = (line for path in sorted((home / "rows" / query).rglob("part-*")) for line in path.open())
+    lines = (line for path in sorted((home / "rows" / query).rglob("part-*")) for line in completed(path))
     if kind == "files":
         return sum(1 for _ in lines)
     rows = folded(lines) if query in UPDATING else list(lines)
