@@ -68,7 +68,7 @@ def start_java(out: Path, settings: str) -> None:
 def measured(query: str, home: Path, begun: float, asked: argparse.Namespace) -> dict[str, Any]:
     tables = environment(configuration(asked.settings, home), asked.data)
     statements = tables.create_statement_set()
-    for name, text in ({query: QUERIES[query]} if query in QUERIES else READS).items():
+    for name, text in (READS if query == "read" else {query: QUERIES[query]}).items():
         statements.add_insert(sink(asked.sink, name, home), tables.sql_query(text))
     java = Java()
     job = statements.execute().get_job_client()
