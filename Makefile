@@ -10,7 +10,7 @@ BENCHMARKS := $(filter-out _%,$(notdir $(basename $(wildcard benchmarks/*.py))))
 QUICK := $(BIN)/python -m pytest -q -n 2 --dist worksteal -m "not spark"
 
 .DEFAULT_GOAL := help
-.PHONY: help setup kernel demo test check lint soak fuzz bench bench-log bench-engine bench-tpch bench-growth bench-windows format wheel clean
+.PHONY: help setup kernel demo test check lint soak fuzz bench bench-log bench-engine bench-tpch bench-growth bench-windows flink format wheel clean
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -57,6 +57,9 @@ bench-growth: setup ## what a change costs when the data is ten times as large
 bench-windows: setup ## windows, sessions, sliding frames and joins in time against Spark's own streaming
 	@$(BIN)/python -m benchmarks.windows
 
+flink: .venv-flink/.ready ## Flink in an environment of its own, .venv-flink, about 850 MB; quick when nothing has changed
+	@:
+
 format: setup ## format the Python code and mend what ruff can mend
 	@$(BIN)/ruff format .
 	@$(BIN)/ruff check --fix .
@@ -87,3 +90,15 @@ $(READY): pyproject.toml
 	@echo 'installing penstock and its tools'
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation --editable '.[dev]'
 	@touch $(READY)
+
+# Its packages and ours do not go together: it wants a pyarrow and a py4j of its own.
+.venv-flink/.ready: benchmarks/nexmark/flink/requirements.txt
+	@$(PYTHON) -c 'import sys; sys.exit(not (3, 9) <= sys.version_info < (3, 13))' 2>/dev/null || { \
+	  echo 'Flink needs Python 3.9 to 3.12' >&2; \
+	  echo "  detail: $(PYTHON) is $$($(PYTHON) --version 2>/dev/null || echo missing)." >&2; \
+	  echo '  hint:   Name another one: make flink PYTHON=python3.11' >&2; exit 1; }
+	@$(PYTHON) kernel/build.py --java
+	@test -x .venv-flink/bin/python || $(PYTHON) -m venv .venv-flink
+	@.venv-flink/bin/python -c 'import pyflink' 2>/dev/null || echo 'installing Flink, about 850 MB, the first time'
+	@.venv-flink/bin/python -m pip install --quiet --disable-pip-version-check -r benchmarks/nexmark/flink/requirements.txt
+	@touch .venv-flink/.ready

@@ -1,0 +1,1 @@
+"""The benchmarks: what they write, and that systems answer alike."""
