@@ -10,7 +10,7 @@ BENCHMARKS := $(filter-out _%,$(notdir $(basename $(wildcard benchmarks/*.py))))
 QUICK := $(BIN)/python -m pytest -q -n 2 --dist worksteal -m "not spark"
 
 .DEFAULT_GOAL := help
-.PHONY: help setup kernel demo test check lint soak fuzz bench bench-log bench-engine bench-tpch bench-growth bench-windows flink format wheel clean
+.PHONY: help setup kernel demo test check lint soak fuzz bench bench-log bench-engine bench-tpch bench-growth bench-windows bench-nexmark flink format wheel clean
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -56,6 +56,9 @@ bench-growth: setup ## what a change costs when the data is ten times as large
 
 bench-windows: setup ## windows, sessions, sliding frames and joins in time against Spark's own streaming
 	@$(BIN)/python -m benchmarks.windows
+
+bench-nexmark: setup flink ## Nexmark beside Flink; EVENTS=10000000, QUERIES=q3,q5 takes some
+	@$(BIN)/python -m benchmarks.nexmark $(if $(EVENTS),--events $(EVENTS)) $(if $(QUERIES),--queries $(QUERIES))
 
 flink: .venv-flink/.ready ## Flink in an environment of its own, .venv-flink, about 850 MB; quick when nothing has changed
 	@:

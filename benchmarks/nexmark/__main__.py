@@ -23,7 +23,7 @@ from benchmarks.nexmark.events import Shape
 from benchmarks.nexmark.flink import client
 from benchmarks.nexmark.flink.files import write_files
 from benchmarks.nexmark.journal import fill, write_side
-from benchmarks.nexmark.queries import QUERIES
+from benchmarks.nexmark.queries import QUERIES, READ
 from benchmarks.nexmark.summary import written
 from penstock.engine import session
 from penstock.log import Log
@@ -31,8 +31,6 @@ from penstock.log import Log
 DURABLE = ("q1", "q5", "q8", "q9")
 """Queries that also run with their answers on disk: Penstock's change topic, Flink's file sink."""
 CHECKED = 200_000
-READ = "read"
-"""The events alone, counted: what reading costs each system."""
 SYSTEMS = ("penstock", "flink_durable", "flink_fastest")
 Figures = dict[str, Any]
 
@@ -65,15 +63,17 @@ class Place:
             write_files(self.files, self.events, Shape(), told=self._told("files"))
 
     def _told(self, what: str) -> Callable[[int], None]:
-        every = max(1, self.events // 10)
-        return lambda count: count % every == 0 and print(f"{what}: {count:,} events", flush=True)  # type: ignore[func-returns-value]
+        def told(count: int) -> None:
+            if count % max(1, self.events // 10) == 0:
+                print(f"{what}: {count:,} events", flush=True)
+
+        return told
 
     def measured(self, system: str, query: str, sink: str) -> Figures:
         if system == "penstock":
             return self._penstock(query, "none" if sink == "nothing" else "topic")
-        settings = system.removeprefix("flink_")
-        found = client.measure(query, self.files, settings, "blackhole" if sink == "nothing" else "files", self.events)
-        return dict(found)
+        settings: client.Settings = "durable" if system == "flink_durable" else "fastest"
+        return client.measure(query, self.files, settings, "blackhole" if sink == "nothing" else "files", self.events)
 
     def _penstock(self, query: str, store: str) -> Figures:
         command = [sys.executable, "-m", "benchmarks.nexmark.penstock", "--query", query, "--store", store]
@@ -109,8 +109,9 @@ def check(folder: Path, names: Sequence[str], *, flink: bool) -> None:
     small.prepare(flink=flink)
     with session("nexmark", conf={"spark.driver.memory": "4g"}) as spark, Log.open(small.log) as log:
         answers = checked(spark, log, folder / "home", small.side, names, lambda name: print(f"{name}: right"))
-    for name, answer in answers.items() if flink else ():
-        print(f"{name} on Flink: {client.agreement(name, small.files, answer)}", flush=True)
+    if flink:
+        for name, said in client.agreements(answers, small.files).items():
+            print(f"{name} on Flink: {said}", flush=True)
 
 
 def main() -> None:

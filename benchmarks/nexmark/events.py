@@ -76,9 +76,8 @@ def last_person(numbers: Numbers) -> Numbers:
 
 
 def last_auction(numbers: Numbers) -> Numbers:
-    epoch, offset = numbers // OF, numbers % OF
-    within = np.clip(offset - PERSONS, -1, AUCTIONS - 1)
-    return epoch * AUCTIONS + within
+    within: Numbers = np.clip(numbers % OF - PERSONS, -1, AUCTIONS - 1)
+    return within + numbers // OF * AUCTIONS
 
 
 def persons(numbers: Numbers, at: Numbers, shape: Shape) -> pa.Table:

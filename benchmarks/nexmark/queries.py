@@ -98,8 +98,14 @@ QUERIES["q16"] = (
 )
 
 
+READ = "read"
+"""Reading alone: every column of every event."""
+READS = {f"all_{kind}": f"SELECT * FROM {kind}" for kind in COLUMNS}
+
+
 def pipeline_text(names: Sequence[str], side: Path, store: str = "none") -> str:
     """The streams that the queries read, and each query as a view."""
-    views = [f"CREATE VIEW {name} WITH (store = '{store}') AS {QUERIES[name].format(side=side)};" for name in names]
+    asked = READS if names == [READ] else {name: QUERIES[name].format(side=side) for name in names}
+    views = [f"CREATE VIEW {name} WITH (store = '{store}') AS {query};" for name, query in asked.items()]
     used = [text for stream, text in STREAMS.items() if any(re.search(rf"\b{stream}\b", view) for view in views)]
     return "\n".join([*used, *views])
