@@ -76,8 +76,9 @@ def last_person(numbers: Numbers) -> Numbers:
 
 
 def last_auction(numbers: Numbers) -> Numbers:
-    within: Numbers = np.clip(numbers % OF - PERSONS, -1, AUCTIONS - 1)
-    return within + numbers // OF * AUCTIONS
+    before, within = numbers // OF * AUCTIONS, np.clip(numbers % OF - PERSONS, -1, AUCTIONS - 1)
+    found: Numbers = before + within
+    return found
 
 
 def persons(numbers: Numbers, at: Numbers, shape: Shape) -> pa.Table:
