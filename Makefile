@@ -7,7 +7,8 @@ READY  := .venv/.ready
 # make bench runs every file of benchmarks/ whose name does not start with an underscore
 BENCHMARKS := $(filter-out _%,$(notdir $(basename $(wildcard benchmarks/*.py))))
 
-QUICK := $(BIN)/python -m pytest -q -n 2 --dist worksteal -m "not spark"
+# Two processes, each with a Spark session of its own where one is needed: one test alone keeps one core busy.
+PYTEST := $(BIN)/python -m pytest -q -n 2 --dist worksteal
 
 .DEFAULT_GOAL := help
 .PHONY: help setup kernel demo test check lint soak fuzz bench bench-log bench-engine bench-tpch bench-growth bench-windows format wheel clean
@@ -20,12 +21,12 @@ setup: kernel ## make .venv with all dependencies, build the kernel; quick when 
 demo: setup ## a shop's pipeline at work: orders arrive, customers move, views change; half a minute
 	@$(BIN)/penstock demo
 
-test: setup ## all tests: side by side those that need no Spark, then the others in one session
-	@$(QUICK)
-	@$(BIN)/python -m pytest -m spark
+test: setup ## all tests, two side by side: those that need no Spark, then the others
+	@$(PYTEST) -m "not spark"
+	@$(PYTEST) -m spark
 
 check: lint ## lint, and the tests that need no Spark
-	@$(QUICK)
+	@$(PYTEST) -m "not spark"
 
 lint: $(READY) ## format, lint, types, imports between rooms
 	@$(BIN)/ruff format --check .
