@@ -66,13 +66,14 @@ wheel: setup ## build the wheel into dist/
 	@$(BIN)/python -m build --wheel --no-isolation
 
 clean: ## remove what was built; .venv stays
-	@rm -rf dist src/penstock/engine/kernel.jar .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
+	@rm -rf dist src/penstock/engine/kernel.jar src/penstock/engine/kernel.jsa .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
 	@rm -rf .hypothesis artifacts spark-warehouse metastore_db derby.log
 	@find src tests kernel benchmarks -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
 
-# The script itself sees whether there is anything to do.
+# The scripts themselves see whether there is anything to do.
 kernel: $(READY)
 	@$(BIN)/python kernel/build.py
+	@$(BIN)/python -m penstock.engine.sharing
 
 $(READY): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
