@@ -1,4 +1,4 @@
-"""What all tests share: one Spark session, and random cases that are the same in every run."""
+"""What all tests share: one Spark session in each process, and random cases that are the same in every run."""
 
 import os
 import shutil
@@ -51,6 +51,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
-    """The one session of the whole run."""
+    """The one session of this process."""
     with session("tests", master="local[2]") as spark:
         yield spark
