@@ -7,7 +7,8 @@ READY  := .venv/.ready
 # make bench runs every file of benchmarks/ whose name does not start with an underscore
 BENCHMARKS := $(filter-out _%,$(notdir $(basename $(wildcard benchmarks/*.py))))
 
-QUICK := $(BIN)/python -m pytest -q -n 2 --dist worksteal -m "not spark"
+# Two processes, each with a Spark session of its own where one is needed: one test alone keeps one core busy.
+PYTEST := $(BIN)/python -m pytest -q -n 2 --dist worksteal
 
 .DEFAULT_GOAL := help
 .PHONY: help setup kernel demo test check lint soak fuzz bench bench-log bench-engine bench-tpch bench-growth bench-windows bench-nexmark flink format wheel clean
@@ -20,12 +21,12 @@ setup: kernel ## make .venv with all dependencies, build the kernel; quick when 
 demo: setup ## a shop's pipeline at work: orders arrive, customers move, views change; half a minute
 	@$(BIN)/penstock demo
 
-test: setup ## all tests: side by side those that need no Spark, then the others in one session
-	@$(QUICK)
-	@$(BIN)/python -m pytest -m spark
+test: setup ## all tests, two side by side: those that need no Spark, then the others
+	@$(PYTEST) -m "not spark"
+	@$(PYTEST) -m spark
 
 check: lint ## lint, and the tests that need no Spark
-	@$(QUICK)
+	@$(PYTEST) -m "not spark"
 
 lint: $(READY) ## format, lint, types, imports between rooms
 	@$(BIN)/ruff format --check .
@@ -71,13 +72,14 @@ wheel: setup ## build the wheel into dist/
 	@$(BIN)/python -m build --wheel --no-isolation
 
 clean: ## remove what was built; .venv stays
-	@rm -rf dist src/penstock/engine/kernel.jar .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
+	@rm -rf dist src/penstock/engine/kernel.jar src/penstock/engine/kernel.jsa .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
 	@rm -rf .hypothesis artifacts spark-warehouse metastore_db derby.log
 	@find src tests kernel benchmarks -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
 
-# The script itself sees whether there is anything to do.
+# The scripts themselves see whether there is anything to do.
 kernel: $(READY)
 	@$(BIN)/python kernel/build.py
+	@$(BIN)/python -m penstock.engine.sharing
 
 $(READY): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \

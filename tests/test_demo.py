@@ -18,6 +18,7 @@ from tests.texts import assert_golden
 
 DEMO = [sys.executable, "-c", "from penstock.cli import main; main()", "demo"]
 PROMPT_SECONDS = 20
+TESTS_ONLY = ("SPARK_SUBMIT_OPTS", "SPARK_LOCAL_DIRS")
 
 
 def children(marker: str) -> list[str]:
@@ -41,8 +42,10 @@ class Surroundings:
 
     @property
     def environment(self) -> dict[str, str]:
+        """As users have it: nothing that only tests set."""
         name, _, value = self.marker.partition("=")
-        return os.environ | {name: value, "TMPDIR": str(self.folder), "COLUMNS": "80"}
+        kept = {key: text for key, text in os.environ.items() if key not in TESTS_ONLY}
+        return kept | {name: value, "TMPDIR": str(self.folder), "COLUMNS": "80"}
 
     def assert_clean(self) -> None:
         assert children(self.marker) == []

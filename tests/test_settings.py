@@ -1,11 +1,16 @@
 """What Spark is started with follows from the master, the cores and the user's own settings."""
 
 import os
+import shlex
+import subprocess
 from collections.abc import Mapping
+from pathlib import Path
 
 import pytest
 
-from penstock.engine.session import KERNEL, settings
+from penstock.engine.java import find_java
+from penstock.engine.session import KERNEL, QUIET, settings
+from penstock.engine.sharing import is_fresh
 from tests.texts import refused
 
 
@@ -80,3 +85,36 @@ def test_java_is_told_of_one_collector_at_most(monkeypatch: pytest.MonkeyPatch) 
     assert collectors({"spark.driver.extraJavaOptions": "-XX:+UseG1GC"}) == ["-XX:+UseG1GC"]
     monkeypatch.setenv("JAVA_TOOL_OPTIONS", "-XX:+UseSerialGC")
     assert collectors({}) == []
+
+
+def archives(conf: Mapping[str, str]) -> list[str]:
+    options = settings("test", master="local[2]", cores=2, conf=conf, log_level="error")
+    return [each for each in shlex.split(options["spark.driver.extraJavaOptions"]) if "Archive" in each]
+
+
+def test_java_is_told_of_an_archive_that_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    archive = tmp_path / "of classes.jsa"
+    monkeypatch.setitem(settings.__globals__, "ARCHIVE", archive)
+    assert archives({}) == []
+    archive.write_text("")
+    assert archives({}) == [f"-XX:SharedArchiveFile={archive}"]
+    theirs = "-XX:ArchiveClassesAtExit=theirs.jsa"
+    assert archives({"spark.driver.extraJavaOptions": theirs}) == [theirs]
+
+
+def test_java_leaves_an_archive_that_does_not_fit_aside_without_a_word(tmp_path: Path) -> None:
+    archive = tmp_path / "kernel.jsa"
+    archive.write_text("of another Java")
+    command = [find_java(os.environ).command, f"-XX:SharedArchiveFile={archive}", QUIET, "-version"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "")
+    assert "warning" not in done.stderr.lower()
+
+
+def test_an_archive_is_made_again_when_the_kernel_is_newer(tmp_path: Path) -> None:
+    archive = tmp_path / "kernel.jsa"
+    assert not is_fresh(archive)
+    archive.write_text("")
+    assert is_fresh(archive)
+    os.utime(archive, (KERNEL.stat().st_mtime - 1,) * 2)
+    assert not is_fresh(archive)

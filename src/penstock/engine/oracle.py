@@ -48,10 +48,10 @@ class Oracle:
 
     def __init__(self, spark: SparkSession, pipeline: Pipeline, log: Path, until: int) -> None:
         self._spark = self._session(spark)
+        self._declared = {view.name: view for view in pipeline.views}
         self._pending = {view.name.lower(): view for view in pipeline.views}
+        self._asked: dict[str, DataFrame] = {}
         self._views: dict[str, DataFrame] = {}
-        self._late: dict[str, list[DataFrame]] = {}
-        self._concerned: dict[str, list[DataFrame]] = {}
         self._complete: dict[str, int] = {}
         versions: dict[str, DataFrame] = {}
         for relation in pipeline.relations:
@@ -90,10 +90,7 @@ class Oracle:
         view = self._pending.pop(name, None)
         while view is not None:
             try:
-                asked = frame_of(self._spark, view)
-                kept = view.options.late != "drop"
-                self._late[view.name] = self._times.late(asked, view) if kept else []
-                self._concerned[view.name] = self._times.concerned(asked, view)
+                asked = self._asked[view.name] = frame_of(self._spark, view)
                 self._views[view.name] = self._times.complete(asked, view, self._complete)
                 self._times.learn(view, self._views[view.name]._jdf.queryExecution().analyzed())
                 self._times.opened(view, self._views[view.name])
@@ -112,11 +109,13 @@ class Oracle:
         """The rows that came too late for the view, once for each window missed, and the records that came too late to
         correct it, once for each key: their relation, and the row as JSON.
         """
-        return [(row["relation"], row["row"]) for frame in self._late[view] for row in frame.toArrow().to_pylist()]
+        declared = self._declared[view]
+        frames = self._times.late(self._asked[view], declared) if declared.options.late != "drop" else []
+        return [(row["relation"], row["row"]) for frame in frames for row in frame.toArrow().to_pylist()]
 
     def concerned(self, view: str) -> int:
         """How many rows of streams would have been corrected, had what corrects them not come too late."""
-        found = self._concerned[view]
+        found = self._times.concerned(self._asked[view], self._declared[view])
         return reduce(DataFrame.unionAll, found).distinct().count() if found else 0
 
     def schema(self, view: str) -> Schema:
@@ -128,8 +127,13 @@ class Oracle:
 
 
 def nullable(frame: DataFrame) -> DataFrame:
-    """The frame with NULL allowed everywhere: Arrow refuses a struct that is NULL and has a field that is not."""
+    """The frame with NULL allowed everywhere: Arrow refuses a struct that is NULL and has a field that is not.
+
+    A frame without structs stays as it is.
+    """
     schema = StructType.fromJson(json.loads(frame._jdf.schema().asNullable().json()))
+    if not any("struct<" in field.dataType.simpleString() for field in schema.fields):
+        return frame
     return frame.select(*(sf.col(f"`{field.name.replace('`', '``')}`").cast(field.dataType) for field in schema.fields))
 
 

@@ -36,6 +36,10 @@ from penstock.errors import EngineError
 
 KERNEL: Final = Path(__file__).with_name("kernel.jar")
 LOGGING: Final = Path(__file__).with_name("log4j2.properties")
+ARCHIVE: Final = Path(__file__).with_name("kernel.jsa")
+"""The classes that Java need not read one by one, see `sharing`; it may be missing."""
+QUIET: Final = "-Xlog:cds*=off"
+"""Java is not to speak of archives."""
 JAVA_OPTIONS: Final = ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS", "SPARK_SUBMIT_OPTS")
 """What Java and Spark read of the environment."""
 PATIENCE: Final = timedelta(seconds=10)
@@ -151,7 +155,7 @@ def settings(name: str, *, master: str, cores: int, conf: Mapping[str, str], log
         "spark.jars": str(KERNEL),
         "spark.sql.extensions": "org.apache.spark.sql.penstock.Extensions",
         "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={LOGGING.as_uri()} "
-        f"-Dpenstock.log.level={log_level.lower()}{_collector(conf)}",
+        f"-Dpenstock.log.level={log_level.lower()}{_collector(conf)}{_archive(conf)}",
     }
     if master.startswith("local"):
         # No name look-up, no open port: machines with odd host names start as quickly as others.
@@ -169,9 +173,20 @@ def settings(name: str, *, master: str, cores: int, conf: Mapping[str, str], log
 
 def _collector(conf: Mapping[str, str]) -> str:
     """Java's collector for throughput, unless the user names one: Java refuses to start with two."""
+    return "" if re.search(r"-XX:(\+Use\w+GC\b|Flags=)|@", _named(conf)) else " -XX:+UseParallelGC"
+
+
+def _archive(conf: Mapping[str, str]) -> str:
+    """Our archive of classes, unless there is none or the user has to do with archives."""
+    if not ARCHIVE.exists() or os.pathsep in str(ARCHIVE) or "Archive" in _named(conf):
+        return ""
+    return f' "-XX:SharedArchiveFile={ARCHIVE}" {QUIET}'
+
+
+def _named(conf: Mapping[str, str]) -> str:
+    """The options of Java that the user names."""
     named = [conf.get(f"spark.driver.{kind}JavaOptions", "") for kind in ("extra", "default")]
-    named += [os.environ.get(name, "") for name in JAVA_OPTIONS]
-    return "" if re.search(r"-XX:(\+Use\w+GC\b|Flags=)|@", " ".join(named)) else " -XX:+UseParallelGC"
+    return " ".join([*named, *(os.environ.get(name, "") for name in JAVA_OPTIONS)])
 
 
 def usable_cores() -> int:
