@@ -23,10 +23,11 @@ case class Retained(sides: Seq[Int], overs: Seq[Expression], streams: Seq[String
       case RightOuter => side == 1
       case _ => true
     }
-    // What the other side is made of may be corrected for longer.
-    if (!sides.contains(side) || !preserved || Retained.isIn(join.children(1 - side))) clock.copy(complete = false)
+    val at = sides.indexOf(side)
+    // What the other side is made of, or rows that the time of another stream frees, may be corrected for longer.
+    if (at < 0 || !preserved || Retained.isIn(join.children(1 - side)) || clock.streams != Set(streams(at))) clock.copy(complete = false)
     else if (Retained.isIn(join.children(side))) clock // by the same time
-    else clock.copy(delay = clock.delay + retain(sides.indexOf(side)))
+    else clock.copy(delay = clock.delay + retain(at))
   }
 }
 
