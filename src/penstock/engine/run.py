@@ -39,7 +39,7 @@ from penstock.log import Epoch, Log
 from penstock.model import History, Pipeline, Stream
 
 POLL = timedelta(milliseconds=20)
-STEPS = 10_000
+STEPS = 2_000
 """The most frames of a batch where operators are told of every step of a watermark: each frame may be one."""
 
 
