@@ -28,6 +28,8 @@ QUERIES = {
     "unknown-relation": "SELECT id FROM nowhere",
     "syntax": "SELECT id FRO orders",
     "itself": "SELECT id FROM refused",
+    "a-hidden-name": "SELECT id, amount AS _offset FROM orders",
+    "a-name-twice": "SELECT * FROM orders JOIN customers ON customer = customers.id",
 }
 
 

@@ -234,6 +234,7 @@ def test_an_as_of_join_in_plain_spark_gives_the_same(spark: SparkSession) -> Non
         ("how", {"left_time": "at", "right_time": "at", "how": "outer"}),
         ("direction", {"left_time": "at", "right_time": "at", "direction": "nearest"}),
         ("tolerance", {"left_time": "at", "right_time": "at", "tolerance": timedelta(seconds=-1)}),
+        ("word", {"left_time": "at", "right_time": "at", "tolerence": "5 seconds"}),
     ],
 )
 def test_an_as_of_join_is_refused(spark: SparkSession, name: str, words: dict[str, Any]) -> None:

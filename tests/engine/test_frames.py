@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sf
 
 from penstock.engine.comparing import compare_with
 from penstock.engine.duplicates import deduplicate
-from penstock.model import Function, Pipeline, View, pipeline_of
+from penstock.model import Function, Pipeline, View, parse_duration, pipeline_of
 from penstock.model.view import ViewOptions
 from tests.effort import SOAK
 from tests.engine.conftest import Bench
@@ -91,6 +92,8 @@ def test_what_duplicates_are(spark: SparkSession) -> None:
     frame = spark.createDataFrame(rows, "id INT, at TIMESTAMP, v STRING")
     left = deduplicate(frame, ["id"], within=timedelta(seconds=10), time="at")
     assert sorted(row["v"] for row in left.collect()) == ["a", "d", "e", "f"]
+    at_once = deduplicate(frame, ["id"], within="0 seconds", time="at")
+    assert sorted(row["v"] for row in at_once.collect()) == ["a", "c", "d", "e", "f"]
 
 
 @pytest.mark.spark
@@ -99,6 +102,40 @@ def test_what_is_compared(spark: SparkSession) -> None:
     frame = spark.createDataFrame(rows, "page STRING, hour TIMESTAMP, visits INT")
     found = compare_with(frame, shift="1 hour", time="hour", keys="page", every="1 hour").orderBy("hour").collect()
     assert [(row["visits"], row["earlier_visits"]) for row in found] == [(0, 0), (1, 0), (0, 1), (0, 0), (4, 0)]
+
+
+def in_berlin(spark: SparkSession) -> SparkSession:
+    made = spark.newSession()
+    made.conf.set("spark.sql.session.timeZone", "Europe/Berlin")
+    made.conf.set("spark.sql.shuffle.partitions", "1")
+    return made
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(("length", "shift"), [("1 hour", "7 days"), ("1 day", "7 days")])
+def test_windows_are_compared_whatever_clocks_do(spark: SparkSession, length: str, shift: str) -> None:
+    """In Berlin clocks change on 31 March and on 27 October 2024, at one o'clock in UTC."""
+    starts = {"spring": datetime(2024, 3, 22, tzinfo=UTC), "autumn": datetime(2024, 10, 18, tzinfo=UTC)}
+    hours = [(name, start + timedelta(hours=hour)) for name, start in starts.items() for hour in range(24 * 18)]
+    rows = in_berlin(spark).createDataFrame(hours, "season STRING, at TIMESTAMP")
+    first = sf.min(sf.unix_seconds("at")).alias("first")
+    windows = rows.groupBy("season", sf.window("at", length)).agg(first)
+    known = {row["first"]: row["window"] for row in windows.collect()}
+    found = [
+        (row["first"], row["earlier_first"]) for row in compare_with(windows, shift=shift, keys="season").collect()
+    ]
+    before = int(parse_duration(shift).total_seconds())
+    assert sorted(found) == sorted((second, second - before if second - before in known else 0) for second in known)
+
+
+@pytest.mark.spark
+def test_days_of_the_calendar_are_compared(spark: SparkSession) -> None:
+    days = in_berlin(spark).sql("""
+        SELECT CAST(day AS TIMESTAMP) AS day, day(day) AS n
+        FROM (SELECT explode(sequence(DATE '2024-03-20', DATE '2024-04-10')) AS day)""")
+    found = compare_with(days, shift="7 days", time="day", every="1 day").orderBy("day").collect()
+    numbers = [*range(20, 32), *range(1, 11)]
+    assert [(row["n"], row["earlier_n"]) for row in found] == list(zip(numbers, [0] * 7 + numbers, strict=False))
 
 
 @pytest.mark.spark
@@ -110,6 +147,8 @@ def test_what_cannot_be_compared(spark: SparkSession) -> None:
         compare_with(frame, shift="1 hour", time="hour")
     with refused("engine/no-column-for-duplicates"):
         deduplicate(frame, "pages", within="1 hour", time="hour")
+    with refused("engine/duplicates-within-less-than-nothing"):
+        deduplicate(frame, "page", within=timedelta(seconds=-1), time="hour")
     with refused("engine/which-column-is-the-time"):
         deduplicate(frame, "page", within="1 hour")
 

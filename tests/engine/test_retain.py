@@ -157,6 +157,22 @@ def test_cuts_do_not_show(bench: Callable[..., Bench]) -> None:
     )
 
 
+@pytest.mark.spark
+def test_a_batch_has_not_more_frames_than_operators_are_told_of(
+    bench: Callable[..., Bench], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every frame may be a step of a watermark, and all slots of the join are told of each."""
+    monkeypatch.setattr("penstock.engine.run.STEPS", 3)
+    shop = bench(declared({"named": VIEWS["named"]}))
+    for second in range(8):
+        at = START + timedelta(seconds=second)
+        shop.append({"a": [{"k": 1, "v": second, "at": at}], "t": [{"id": 1, "g": 1, "name": str(second)}]})
+    shop.drain()
+    shop.check()
+    assert len(shop.batches) == 3
+    assert len(shop.content("named")) == 8
+
+
 def rows_of(rows: list[Any]) -> Counter[str]:
     return Counter(map(repr, rows))
 

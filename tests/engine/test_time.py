@@ -180,6 +180,13 @@ def test_what_nothing_completes_cannot_wait(spark: SparkSession, query: str) -> 
 
 
 @pytest.mark.spark
+def test_what_nothing_is_late_for_cannot_be_corrected(spark: SparkSession) -> None:
+    options = "late = 'correct', allowed_lateness = '1 hour'"
+    with refused("engine/nothing-is-late"):
+        compiled(spark, pipeline_of(f"{DECLARED}\nCREATE VIEW x WITH ({options}) AS SELECT k, v FROM s WHERE v > 0;"))
+
+
+@pytest.mark.spark
 def test_state_goes_when_windows_are_over(bench: Callable[..., Bench]) -> None:
     """What is left is how far the clocks have come, once for each slot."""
     sums = "SELECT k, window.start, sum(v) AS n, max(v) AS most FROM s GROUP BY k, window(at, '10 seconds')"

@@ -10,7 +10,7 @@ from typing import Literal, TypedDict, Unpack
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 
-from penstock.errors import EngineError
+from penstock.errors import EngineError, did_you_mean
 from penstock.model import parse_duration
 
 LEFT, RIGHT = "_left", "_right"
@@ -36,6 +36,7 @@ def asof_join(left: DataFrame, right: DataFrame, **how: Unpack[AsOfWords]) -> Da
 
     The columns of both; of the right, those of `on` are left out, and its time where it has the name of the left's.
     """
+    _check_words(how)
     keys, times = _keys(how), (_time(how, "left_time", left), _time(how, "right_time", right))
     for key in keys:
         _check_column(key, left, "left")
@@ -53,6 +54,11 @@ def asof_join(left: DataFrame, right: DataFrame, **how: Unpack[AsOfWords]) -> Da
     known = {key.lower() for key in keys} | ({times[0].lower()} if times[0].lower() == times[1].lower() else set())
     more = [_column(RIGHT, name) for name in right.columns if name.lower() not in known]
     return joined.select(f"{LEFT}.*", *more)
+
+
+def _check_words(how: AsOfWords) -> None:
+    for word in how.keys() - AsOfWords.__annotations__.keys():
+        raise EngineError(f'an as-of join knows no "{word}"', hint=did_you_mean(word, AsOfWords.__annotations__))
 
 
 def _keys(how: AsOfWords) -> list[str]:

@@ -1,7 +1,7 @@
 """Columns of views: as the log declares them, and which of them can be a key."""
 
 from penstock.engine.nodes import Handle
-from penstock.errors import EngineError, did_you_mean
+from penstock.errors import EngineError, SchemaError, did_you_mean
 from penstock.model import View
 from penstock.schema import Decimal, Scalar, Schema, Type, parse_schema, parse_type, type_text
 
@@ -10,6 +10,21 @@ def schema_of(struct: Handle) -> Schema:
     """A view's columns, all nullable."""
     fields = [f"`{f.name().replace('`', '``')}` {f.dataType().sql()}" for f in struct.fields()]
     return parse_schema(", ".join(fields))
+
+
+def check_columns(view: View, struct: Handle) -> None:
+    """That the log can keep them, where the view is kept."""
+    if view.options.store == "none":
+        return
+    try:
+        schema_of(struct)
+    except SchemaError as error:
+        raise EngineError(
+            f'the columns of view "{view.name}" cannot be kept',
+            detail=f"{error.primary[:1].upper()}{error.primary[1:]}. {error.detail}".rstrip(),
+            hint="Give the column a name of its own: SELECT ... AS name.",
+            spot=view.spot,
+        ) from error
 
 
 def can_be_key(struct: Handle, names: tuple[str, ...]) -> bool:

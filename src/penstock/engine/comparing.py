@@ -9,9 +9,9 @@ from typing import Any
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
-from pyspark.sql.types import NumericType, StructType
+from pyspark.sql.types import NumericType, StructType, TimestampType
 
-from penstock.engine.eventtime import quoted, seconds
+from penstock.engine.eventtime import length_of, quoted, seconds
 from penstock.errors import EngineError
 
 START, STEP = "_start", "_step"
@@ -33,36 +33,60 @@ def compare_with(
     `earlier_x`; numbers that are missing are `fill`, other values NULL.
     """
     by = [keys] if isinstance(keys, str) else list(keys)
-    start, step = _interval(frame, time, every)
+    counted = _is_counted(frame, time, every)
+    start, step = _interval(frame, time, every, counted=counted)
     values = [name for name in frame.columns if name != time and name not in by]
     held = frame.select(*map(_column, by), start.alias(START), step.alias(STEP), *map(_column, values))
     grid = _grid(held, by)
     now = _renamed(held, by, values, "now", sf.expr(START))
-    before = _renamed(held, by, values, "before", sf.expr(f"{START} + INTERVAL '{seconds(shift)}' SECOND"))
+    before = _renamed(held, by, values, "before", sf.expr(f"{START} + {_span(shift, counted=counted)}"))
     joined = grid.join(now, _matched(grid, now, by, "now"), "left")
     joined = joined.join(before, _matched(grid, before, by, "before"), "left")
+    begun, ended = (f"timestamp_micros({each})" if counted else each for each in (START, f"{START} + {STEP}"))
     is_window = isinstance(frame.schema[time].dataType, StructType)
-    shown = sf.expr(f"named_struct('start', {START}, 'end', {START} + {STEP})") if is_window else sf.col(START)
+    shown = sf.expr(f"named_struct('start', {begun}, 'end', {ended})" if is_window else begun)
     filled = [_filled(frame, name, prefix, fill) for name in values for prefix in ("now", "before")]
     return joined.select(*map(_column, by), shown.alias(time), *filled)
 
 
-def _interval(frame: DataFrame, time: str, every: str | timedelta | None) -> tuple[Column, Column]:
-    """The start of a row's interval, and how long it is."""
+def _is_counted(frame: DataFrame, time: str, every: str | timedelta | None) -> bool:
+    """Whether times are taken as microseconds: windows are all as long, whatever clocks do. Intervals of whole days are
+    those of the calendar, and a TIMESTAMP_NTZ knows no clocks.
+    """
+    _check(frame, time)
+    of = frame.schema[time].dataType
+    if isinstance(of, StructType):
+        return isinstance(of["start"].dataType, TimestampType)
+    return isinstance(of, TimestampType) and every is not None and bool(length_of(every) % timedelta(days=1))
+
+
+def _check(frame: DataFrame, time: str) -> None:
     if time not in frame.columns:
         raise EngineError(
             f'there is no column "{time}" to compare by',
             detail=f"The columns are {', '.join(frame.columns)}.",
             hint="Name the column of the window, or of its start: time='hour', every='1 hour'.",
         )
+
+
+def _interval(frame: DataFrame, time: str, every: str | timedelta | None, *, counted: bool) -> tuple[Column, Column]:
+    """The start of a row's interval, and how long it is."""
+    of = sf.unix_micros if counted else sf.col
     if every is not None:
-        return sf.col(quoted(time)), sf.expr(f"INTERVAL '{seconds(every)}' SECOND")
+        return of(quoted(time)), sf.expr(_span(every, counted=counted))
     if not isinstance(frame.schema[time].dataType, StructType):
         raise EngineError(
             f'it is not known how long the intervals of "{time}" are',
             hint="Say it: every='1 hour'; or give the window.",
         )
-    return sf.expr(f"{quoted(time)}.start"), sf.expr(f"{quoted(time)}.end - {quoted(time)}.start")
+    start, end = (of(f"{quoted(time)}.{each}") for each in ("start", "end"))
+    return start, end - start
+
+
+def _span(duration: str | timedelta, *, counted: bool) -> str:
+    return (
+        f"{length_of(duration) // timedelta(microseconds=1)}L" if counted else f"INTERVAL '{seconds(duration)}' SECOND"
+    )
 
 
 def _grid(held: DataFrame, by: Sequence[str]) -> DataFrame:

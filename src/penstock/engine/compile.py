@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from penstock.engine.catalyst import Reader
 from penstock.engine.code import code_digest
-from penstock.engine.columns import can_be_key, declared_key
+from penstock.engine.columns import can_be_key, check_columns, declared_key
 from penstock.engine.failing import last_cause
 from penstock.engine.flows import Flows
 from penstock.engine.graph import Graph
@@ -144,11 +144,13 @@ class _Compiler:
             return spot_in(query, line, column) if isinstance(query, Sql) else view.spot
 
         try:
+            check_columns(view, frame._jdf.schema())
             key = declared_key(view, frame._jdf.schema())
             reader = Reader(self._door, view.name, place)
             planned = self._door.planned(frame._jdf)
             self._times.check_final(view, planned)
             self._times.check_retained(view, planned)
+            self._times.check_late(view, late)
             self._flows.add(view, reader.read(frame), key)
             if late:
                 self._flows.add_late(view, [reader.read(each) for each in late])

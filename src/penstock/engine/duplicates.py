@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 from pyspark.sql.types import MapType, VariantType
 
-from penstock.engine.eventtime import event_time_of, quoted, seconds
+from penstock.engine.eventtime import event_time_of, length_of, quoted, seconds
 from penstock.errors import EngineError, did_you_mean
 
 MOMENT = "_moment"
@@ -27,6 +27,8 @@ def deduplicate(
     The time is the stream's event time, or the column `time`. Of rows with the same time one stays, the first in the
     order of all columns. Rows without a time stay.
     """
+    if length_of(within) < timedelta(0):
+        raise EngineError("the time within which duplicates are found cannot be negative")
     known = [keys] if isinstance(keys, str) else list(keys)
     at = time or event_time_of(frame)
     for name in (*known, at):
@@ -35,11 +37,13 @@ def deduplicate(
     order = ", ".join(quoted(field.name) for field in frame.schema if not isinstance(field.dataType, _UNORDERED)) or by
     timed = frame.withColumn(MOMENT, sf.window(sf.col(quoted(at)), "1 microsecond"))
     once = timed.withColumn(COPY, sf.expr(f"row_number() OVER (PARTITION BY {by}, {MOMENT} ORDER BY {order})"))
-    earlier = (
-        f"count(1) OVER (PARTITION BY {by} ORDER BY {quoted(at)} RANGE BETWEEN "
-        f"INTERVAL '{seconds(within)}' SECOND PRECEDING AND INTERVAL '0.000001' SECOND PRECEDING)"
-    )
-    first = once.where(f"{COPY} = 1").withColumn(EARLIER, sf.expr(earlier)).where(f"{EARLIER} = 0")
+    first = once.where(f"{COPY} = 1")
+    if length_of(within):
+        earlier = (
+            f"count(1) OVER (PARTITION BY {by} ORDER BY {quoted(at)} RANGE BETWEEN "
+            f"INTERVAL '{seconds(within)}' SECOND PRECEDING AND INTERVAL '0.000001' SECOND PRECEDING)"
+        )
+        first = first.withColumn(EARLIER, sf.expr(earlier)).where(f"{EARLIER} = 0")
     columns = [quoted(name) for name in frame.columns]
     return first.select(*columns).unionAll(frame.where(sf.col(quoted(at)).isNull()).select(*columns))
 

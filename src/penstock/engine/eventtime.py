@@ -26,8 +26,11 @@ def quoted(name: str) -> str:
     return f"`{name.replace('`', '``')}`"
 
 
+def length_of(duration: str | timedelta) -> timedelta:
+    return parse_duration(duration) if isinstance(duration, str) else duration
+
+
 def seconds(duration: str | timedelta) -> str:
     """As the number that an interval of seconds is written with."""
-    length = parse_duration(duration) if isinstance(duration, str) else duration
-    whole, micros = divmod(length // timedelta(microseconds=1), 1_000_000)
+    whole, micros = divmod(length_of(duration) // timedelta(microseconds=1), 1_000_000)
     return f"{whole}.{micros:06}" if micros else str(whole)

@@ -32,13 +32,15 @@ from penstock.engine.sinks import Sinks
 from penstock.engine.source import NO_TIME, columns_of, other_streams, stream_topic, watermark_at
 from penstock.engine.stages import OnStage, Stage, nobody
 from penstock.engine.static import static_streams
-from penstock.engine.timing import marks_of, others_of
+from penstock.engine.timing import marks_of, others_of, retains
 from penstock.engine.topics import ensure_sources
 from penstock.errors import ConditionFailed, EngineError, PenstockError
 from penstock.log import Epoch, Log
 from penstock.model import History, Pipeline, Stream
 
 POLL = timedelta(milliseconds=20)
+STEPS = 2_000
+"""The most frames of a batch where operators are told of every step of a watermark: each frame may be one."""
 
 
 @dataclass(frozen=True)
@@ -181,6 +183,7 @@ class Run:
                 self._log.folder,
                 relation.topic,
                 max_records_per_batch=options.max_records_per_batch,
+                max_frames_per_batch=STEPS if retains(self._ready.pipeline) else None,
                 streams=other_streams(relation, self._ready.pipeline),
                 **marks_of(self._ready.pipeline, relation),
             )

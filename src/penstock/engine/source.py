@@ -50,6 +50,7 @@ class Following(TypedDict, total=False):
     watermark: timedelta | None
     watermark_by: By
     max_records_per_batch: int | None
+    max_frames_per_batch: int | None
     starting_frame: int | None
     scope: str
     streams: Mapping[str, Mapping[str, str]]
@@ -83,13 +84,15 @@ def read_topic(spark: SparkSession, log_path: str | Path, topic: str, **within: 
 def stream_topic(spark: SparkSession, log_path: str | Path, topic: str, **how: Unpack[Following]) -> DataFrame:
     """The topic's records as they come, from the first one on.
 
-    `max_records_per_batch` limits the records of all the query's topics together; a frame is never divided.
+    `max_records_per_batch` limits the records of all the query's topics together, and `max_frames_per_batch` the
+    frames with any of them; a frame is never divided.
     `starting_frame` is where a query begins that has no checkpoint yet; all its topics should begin at the same.
     """
     options = {
         "watermark": _duration(how.get("watermark")),
         "watermarkBy": how.get("watermark_by"),
         "maxRecordsPerBatch": how.get("max_records_per_batch"),
+        "maxFramesPerBatch": how.get("max_frames_per_batch"),
         "startingFrame": how.get("starting_frame"),
         "scope": how.get("scope"),
         "streams": json.dumps(how["streams"]) if how.get("streams") else None,

@@ -5,7 +5,7 @@ that come when their window is over are left out of the view's query, and looked
 window that nothing but the stream feeds is told how far the stream's watermark has come.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypedDict
@@ -180,6 +180,16 @@ class Times:
                 detail="It bounds how long rows of a stream with an event time are corrected by what they are joined "
                 "with on equal columns, a table or another stream, where no range of time does.",
                 hint="Leave it out.",
+                spot=view.spot,
+            )
+
+    def check_late(self, view: View, late: Sequence[DataFrame]) -> None:
+        if view.options.late == "correct" and not late:
+            raise EngineError(
+                f'nothing can be late for view "{view.name}"',
+                detail="Its query has no bound in time that rows of a stream could miss: they count whenever they "
+                "come, and there is nothing to correct.",
+                hint="Leave out late = 'correct' and allowed_lateness.",
                 spot=view.spot,
             )
 

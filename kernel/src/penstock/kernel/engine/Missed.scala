@@ -24,7 +24,7 @@ case class Missed(id: Int, keyWidth: Int, edges: Seq[Edge]) extends Dated {
   override def run(key: UnsafeRow, rows: Rows, state: State, before: Long, now: Long, deadline: Deadline, out: Output): Unit = run(key, rows, state, out)
 
   override def run(key: UnsafeRow, rows: Rows, state: State, out: Output): Unit = {
-    rows.sortByStep()
+    rows.sortByStep(first = 1)
     val known = if (state.value == null) Deadline.Never else Platform.getLong(state.value, Platform.BYTE_ARRAY_OFFSET)
     var least = known
     var i = 0

@@ -95,8 +95,10 @@ final class Rows {
   def apply(i: Int): Array[Byte] = items(i)
   /** Puts them into the order of place, then bytes. */
   def sortByPlace(): Unit = java.util.Arrays.sort(items, 0, count, Envelope.ByPlace)
-  /** Puts them into the order of place; of those at one place, rows that come are before rows that go: what is replaced is never missing in between. */
-  def sortByStep(): Unit = java.util.Arrays.sort(items, 0, count, Rows.ByStep)
+  /** Puts them into the order of place; of those at one place, first those of the port `first`, and of one port rows that come before rows that go:
+    * what is replaced is never missing in between.
+    */
+  def sortByStep(first: Int): Unit = java.util.Arrays.sort(items, 0, count, new Rows.ByStep(first))
   /** Makes one envelope of those that carry the same row to the same port: their weights add up, the last place counts, and at one place the
     * smaller stamp. */
   def consolidate(): Unit = if (count > 1) {
@@ -140,10 +142,11 @@ object Rows {
     }
   }
 
-  object ByStep extends Comparator[Array[Byte]] {
+  private final class ByStep(first: Int) extends Comparator[Array[Byte]] {
     override def compare(a: Array[Byte], b: Array[Byte]): Int = {
       val byPlace = java.lang.Long.compare(Envelope.place(a), Envelope.place(b))
-      val byWeight = if (byPlace != 0) byPlace else java.lang.Long.compare(Envelope.weight(b), Envelope.weight(a))
+      val byPort = if (byPlace != 0) byPlace else java.lang.Boolean.compare(Envelope.port(b) == first, Envelope.port(a) == first)
+      val byWeight = if (byPort != 0) byPort else java.lang.Long.compare(Envelope.weight(b), Envelope.weight(a))
       if (byWeight != 0) byWeight else ByRow.compare(a, b)
     }
   }

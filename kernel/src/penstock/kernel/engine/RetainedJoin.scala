@@ -57,7 +57,8 @@ case class RetainedJoin(
   private def held(state: State, side: Int): Entries = state.entries(if (side == 1 && dated(0)) 1 else 0)
 
   override def run(key: UnsafeRow, rows: Rows, state: State, out: Output): Unit = {
-    rows.sortByStep()
+    // A record may be a row of a history, and change the table: the row meets the table as it was before.
+    rows.sortByStep(first = if (dated(0)) 0 else 1)
     var i = 0
     while (i < rows.size) {
       take(rows(i), Envelope.port(rows(i)), state, out)

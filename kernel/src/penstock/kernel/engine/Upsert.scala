@@ -25,7 +25,7 @@ case class Upsert(id: Int, keyWidth: Int, width: Int, edges: Seq[Edge], steps: O
   override def run(key: UnsafeRow, rows: Rows, state: State, out: Output): Unit =
     if (steps.isEmpty) replace(newest(rows), state, out)
     else {
-      rows.sortByStep()
+      rows.sortByStep(first = 0)
       var i = 0
       while (i < rows.size) {
         // The first at a place is the one that counts there.

@@ -17,17 +17,19 @@ object NewData {
     }.find(_ >= start).fold(start)(_ + 1)
   }
 
-  /** The same, but with at most `limit` records over all topics read, or one frame if that alone has more. */
-  def end(log: Log, readers: Seq[Reader], start: Long, before: Long, limit: Long): Long = log.synchronized {
+  /** The same, but with at most `limit` records over all topics read, or one frame if that alone has more, from at most `most` frames. */
+  def end(log: Log, readers: Seq[Reader], start: Long, before: Long, limit: Long, most: Long = Long.MaxValue): Long = log.synchronized {
     var sum = 0L
+    var seen = 0L
     var end = start
     log.in(start, before).foreach { case (stretch, after) =>
       var from = math.max(start, stretch.first)
       while (from < math.min(after, before)) {
         val until = math.min(from + Window, before)
         frames(log.scanned(stretch), readers, from, until).foreach { case (frame, count) =>
-          if (end > start && sum + count > limit) return end
+          if (end > start && (sum + count > limit || seen == most)) return end
           sum += count
+          seen += 1
           end = frame + 1
         }
         from = until

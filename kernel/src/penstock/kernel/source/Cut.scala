@@ -55,7 +55,9 @@ final class Cut(log: Log) {
     Cut.check(log, start, mark)
     val before = math.min(mark.next, cap.getOrElse(Long.MaxValue))
     val limit = if (limited) sources.values.flatMap(_.maxRecords).minOption else None
-    limit.fold(NewData.end(log, readers, start, before))(NewData.end(log, readers, start, before, _))
+    val most = sources.values.flatMap(_.maxFrames).minOption
+    if (limit.isEmpty && most.isEmpty) NewData.end(log, readers, start, before)
+    else NewData.end(log, readers, start, before, limit.getOrElse(Long.MaxValue), most.getOrElse(Long.MaxValue))
   }
 
   private def readers: Seq[Reader] = sources.values.map(options => Reader(options.topic, options.scope)).toSeq

@@ -32,6 +32,7 @@ final case class ReadOptions(
     untilOffsets: Map[Int, Long],
     startingFrame: Long,
     maxRecords: Option[Long],
+    maxFrames: Option[Long] = None,
     others: Map[String, ReadOptions] = Map.empty) {
 
   /** The offsets of a partition that are wanted: from this one on, and before that one. */
@@ -59,6 +60,7 @@ object ReadOptions {
       untilOffsets = text("untilOffsets").fold(Map.empty[Int, Long])(offsets("untilOffsets", _)),
       startingFrame = text("startingFrame").fold(0L)(number("startingFrame", _)),
       maxRecords = text("maxRecordsPerBatch").map(number("maxRecordsPerBatch", _)),
+      maxFrames = text("maxFramesPerBatch").map(number("maxFramesPerBatch", _)),
       others = text("streams").fold(Map.empty[String, ReadOptions])(streams(found, _)))
   }
 

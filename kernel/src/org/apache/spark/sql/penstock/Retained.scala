@@ -2,7 +2,7 @@ package org.apache.spark.sql.penstock
 
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.plans.{LeftOuter, RightOuter}
-import org.apache.spark.sql.catalyst.plans.logical.{Join, LogicalPlan, Project, UnaryNode}
+import org.apache.spark.sql.catalyst.plans.logical.{Generate, Join, LogicalPlan, Project, UnaryNode}
 import org.apache.spark.sql.execution.{SparkPlan, SparkStrategy}
 
 /** A join whose rows are corrected for a limited time.
@@ -23,20 +23,22 @@ case class Retained(sides: Seq[Int], overs: Seq[Expression], streams: Seq[String
       case RightOuter => side == 1
       case _ => true
     }
-    // What the other side is made of may be corrected for longer.
-    if (!sides.contains(side) || !preserved || Retained.isIn(join.children(1 - side))) clock.copy(complete = false)
+    val at = sides.indexOf(side)
+    // What the other side is made of, or rows that the time of another stream frees, may be corrected for longer.
+    if (at < 0 || !preserved || Retained.isIn(join.children(1 - side)) || clock.streams != Set(streams(at))) clock.copy(complete = false)
     else if (Retained.isIn(join.children(side))) clock // by the same time
-    else clock.copy(delay = clock.delay + retain(sides.indexOf(side)))
+    else clock.copy(delay = clock.delay + retain(at))
   }
 }
 
 object Retained {
   def isIn(plan: LogicalPlan): Boolean = plan.exists(_.isInstanceOf[Retained])
 
-  /** Catalyst puts projections between the two; without a join left, nothing is retained. */
+  /** Catalyst puts projections between the two, and joins that only choose rows beneath generators; without a join left, nothing is retained. */
   def sunk(retained: Retained): LogicalPlan = retained.child match {
     case _: Join => retained
-    case Project(items, child) if retained.overs.forall(_.references.subsetOf(child.outputSet)) => Project(items, sunk(retained.copy(child = child)))
+    case row @ (_: Project | _: Generate) if retained.overs.forall(_.references.subsetOf(row.children.head.outputSet)) =>
+      row.withNewChildren(Seq(sunk(retained.copy(child = row.children.head))))
     case other => other
   }
 }
