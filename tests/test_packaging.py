@@ -97,6 +97,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_wheel_carries_the_kernel_with_its_service(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         assert "penstock/py.typed" in archive.namelist()
+        assert "penstock/engine/kernel.jsa" not in archive.namelist()  # which fits this machine only
         jar = zipfile.ZipFile(archive.open("penstock/engine/kernel.jar"))
         assert SERVICE in jar.namelist()
 
