@@ -14,6 +14,7 @@ object OperatorChecks {
     SumChecks.run(checks)
     DeliveryChecks.run(checks)
     TimeChecks.run(checks)
+    FormatChecks.run(checks)
     ConsolidationChecks.run(checks)
     StoredPagesChecks.run(checks)
     checks.close()

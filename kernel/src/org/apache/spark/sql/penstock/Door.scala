@@ -176,6 +176,7 @@ object Door {
   /** The expression over the row; a field of a struct that is made on the way is taken as it is, without making the struct. */
   def bound(e: Expression, row: JavaList[Attribute]): Expression = BindReferences.bindReference(e.transformUp {
     case GetStructField(made: CreateNamedStruct, field, _) => made.valExprs(field)
+    case format: DateFormatClass => FormattedTime.of(format)
   }, AttributeSeq(seq(row)))
   def edge(
       operator: Int, port: Int, chain: Int, makers: JavaList[Maker], filter: Expression, key: JavaList[Expression], value: JavaList[Expression],
