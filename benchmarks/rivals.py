@@ -12,6 +12,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,8 +29,9 @@ Figures = dict[str, float]
 
 @dataclass(frozen=True)
 class Size:
-    """How many bids each side gets: Penstock `ours`, Spark `spark`; a library as many as last `seconds` by its rate in
-    the check, but at least those of the check and at most `most`.
+    """How many bids each side gets: Penstock `ours`, in batches of `batch`; Spark `spark`; a library as many as last
+    `seconds` by its rate in the check, but at least those of the check and at most `most`, which the map goes through
+    more than once if need be.
     """
 
     check: int
@@ -37,10 +39,11 @@ class Size:
     spark: int
     most: int
     seconds: float
+    batch: int
 
 
-WHOLE = Size(check=100_000, ours=12_000_000, spark=600_000, most=6_000_000, seconds=15)
-QUICK = Size(check=20_000, ours=1_000_000, spark=60_000, most=200_000, seconds=2)
+WHOLE = Size(check=100_000, ours=24_000_000, spark=600_000, most=6_000_000, seconds=15, batch=500_000)
+QUICK = Size(check=100_000, ours=1_000_000, spark=300_000, most=200_000, seconds=2, batch=100_000)
 
 
 class Wrong(Exception):
@@ -55,14 +58,14 @@ def on_spark(side: str, jobs: str, folder: Path, rows: int, *more: str) -> list[
     )
 
 
-def library(side: str, job: str, folder: Path, rows: int, answer: str = "") -> Figures:
+def library(side: str, job: str, folder: Path, rows: int, *more: str, answered: bool = False) -> Figures:
     """A process for each core, each with its share of the auctions; they begin together."""
     shares = os.cpu_count() or 1
     command = [str(PYTHON), "-m", f"benchmarks.streams.with_{side}", "--job", job, "--events", str(file_of(folder))]
-    command += ["--rows", str(rows)]
+    command += ["--rows", str(rows), *more]
     processes = []
     for share in range(shares):
-        path = ["--answer", str(folder / f"{side}-{job}-{share}.json")] if answer else []
+        path = ["--answer", str(folder / f"{side}-{job}-{share}.json")] if answered else []
         processes.append(started([*command, "--share", f"{share}/{shares}", *path]))
     for process in processes:
         assert process.stdout
@@ -95,7 +98,7 @@ def results(process: subprocess.Popen[str]) -> list[Figures]:
 def answered(side: str, folder: Path, jobs: Sequence[str], rows: int) -> dict[str, Figures]:
     """Runs the jobs over the first bids, so that their answers lie in the folder; what each took."""
     if side in LIBRARIES:
-        return {job: library(side, job, folder, rows, answer="wanted") for job in jobs}
+        return {job: library(side, job, folder, rows, answered=True) for job in jobs}
     return dict(zip(jobs, on_spark(side, ",".join(jobs), folder, rows, "--answers", str(folder)), strict=True))
 
 
@@ -103,34 +106,32 @@ def check(side: str, job: str, folder: Path, rows: int) -> None:
     """Raises unless the answer that a side gave is the right one."""
     bids = first(folder, rows)
     parts = [json.loads(path.read_text()) for path in folder.glob(f"{side}-{job}-*.json")]
-    given: Answer = {tuple(row) for part in parts for row in part}
+    given: Answer = Counter(tuple(row) for part in parts for row in part)
     if job == "map":  # each share has counted its own
-        given = {tuple(map(sum, zip(*given, strict=True)))}
+        given = Counter([tuple(map(sum, zip(*given, strict=True)))])
     if job == "window":
         given = closed(given, bids)
     wanted = right_answer(job, bids)
     if given != wanted:
-        some = f"{sorted(given - wanted)[:3]} instead of {sorted(wanted - given)[:3]}"
-        raise Wrong(f"{side}, {job}: {len(given ^ wanted)} rows differ, such as {some}")
+        more, less = sorted(given - wanted), sorted(wanted - given)
+        raise Wrong(f"{side}, {job}: {len(more)} rows too many, {len(less)} missing, such as {more[:3]}, {less[:3]}")
 
 
 def compared(job: str, checks: dict[str, dict[str, Figures]], folder: Path, size: Size) -> Figures:
     found = {}
     for side in checks:
         if side in LIBRARIES:
-            found[side] = library(side, job, folder, lasting(checks[side][job], size))
+            wanted = checks[side][job]["rows"] / checks[side][job]["seconds"] * size.seconds
+            times = max(1, round(wanted / size.most)) if job == "map" else 1
+            rows = int(min(max(wanted, size.check), size.most))
+            found[side] = library(side, job, folder, rows, "--times", str(times))
         elif side == "spark":
             found[side] = on_spark(side, job, folder, size.spark, "--batch", "100000", "--warm", "2")[0]
         else:
-            found[side] = on_spark(side, job, folder, size.ours)[0]
+            found[side] = on_spark(side, job, folder, size.ours, "--batch", str(size.batch))[0]
         rate = found[side]["rows"] / found[side]["seconds"]
         print(f"{job}, {side}: {rate:,.0f} rows/s, over {found[side]['seconds']:.1f} s", flush=True)
     return figures_of(job, found)
-
-
-def lasting(check: Figures, size: Size) -> int:
-    rate = check["rows"] / check["seconds"]
-    return int(min(max(rate * size.seconds, size.check), size.most))
 
 
 def figures_of(job: str, found: dict[str, Figures]) -> Figures:

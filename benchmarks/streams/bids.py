@@ -26,13 +26,16 @@ Bid = tuple[int, int, int, Any]
 
 @dataclass(frozen=True)
 class Asked:
-    """What to do: a job, over the first `rows` bids, of which this process gets every auction that is its share."""
+    """What to do: a job, so many `times` over the first `rows` bids, of which this process gets every auction that is
+    its share.
+    """
 
     job: str
     events: Path
     rows: int
     share: int
     shares: int
+    times: int
     answer: Path | None
 
 
@@ -42,10 +45,11 @@ def asked() -> Asked:
     parser.add_argument("--events", required=True, type=Path)
     parser.add_argument("--rows", required=True, type=int)
     parser.add_argument("--share", default="0/1")
+    parser.add_argument("--times", type=int, default=1)
     parser.add_argument("--answer", type=Path)
     given = parser.parse_args()
     share, shares = map(int, given.share.split("/"))
-    return Asked(given.job, given.events, given.rows, share, shares, given.answer)
+    return Asked(given.job, given.events, given.rows, share, shares, given.times, given.answer)
 
 
 def read_bids(asked: Asked, times: Callable[[pa.Array], Sequence[Any]]) -> list[Bid]:
@@ -66,8 +70,13 @@ def measured(asked: Asked, rows: int, run: Callable[[], Iterable[Sequence[int]]]
     print("ready", flush=True)
     sys.stdin.readline()
     wall, processor = time.perf_counter(), time.process_time()
-    answer = run()
-    figures = {"rows": rows, "seconds": time.perf_counter() - wall, "cpu_seconds": time.process_time() - processor}
+    for _ in range(asked.times):
+        answer = run()
+    figures = {
+        "rows": rows * asked.times,
+        "seconds": time.perf_counter() - wall,
+        "cpu_seconds": time.process_time() - processor,
+    }
     if asked.answer:
         asked.answer.write_text(json.dumps([list(row) for row in answer]))
     print(json.dumps(figures), flush=True)

@@ -2,6 +2,7 @@
 
 import argparse
 import json
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +22,8 @@ VIEWS = {
     ),
 }
 JOBS = tuple(VIEWS)
-Answer = set[tuple[int, ...]]
+Answer = Counter[tuple[int, ...]]
+"""Rows, and how often each occurs."""
 FIRST, MINUTE = 1_704_067_200_000_000, 60_000_000
 
 
@@ -62,7 +64,7 @@ def right_answer(job: str, bids: pa.Table) -> Answer:
     """What every side has to say; of the windows those that are surely closed when the last bid has come."""
     if job == "map":
         prices = pc.divide(pc.multiply(bids["price"], 908), 1000)
-        return {(len(bids), pc.sum(prices).as_py())}
+        return Counter([(len(bids), pc.sum(prices).as_py())])
     if job == "count":
         counts = bids.group_by("auction").aggregate([("price", "count"), ("price", "sum")])
         return rows_of(counts, ["auction", "price_count", "price_sum"])
@@ -72,7 +74,7 @@ def right_answer(job: str, bids: pa.Table) -> Answer:
 
 
 def rows_of(table: pa.Table, columns: Sequence[str]) -> Answer:
-    return set(zip(*(table[name].to_pylist() for name in columns), strict=True))
+    return Counter(zip(*(table[name].to_pylist() for name in columns), strict=True))
 
 
 def minute_of(times: pa.ChunkedArray) -> pa.ChunkedArray:
@@ -83,4 +85,4 @@ def minute_of(times: pa.ChunkedArray) -> pa.ChunkedArray:
 
 def closed(windows: Answer, bids: pa.Table) -> Answer:
     last = pc.max(bids["at"].cast(pa.int64())).as_py() - FIRST - 10_000_000
-    return {row for row in windows if (row[1] + 1) * MINUTE < last}
+    return Counter({row: count for row, count in windows.items() if (row[1] + 1) * MINUTE < last})

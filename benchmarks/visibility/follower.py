@@ -20,7 +20,7 @@ from penstock.log import Log
 from penstock.views import Position, ViewReader
 
 POLL_SECONDS = 0.001
-PATIENCE_SECONDS = 120.0
+PATIENCE_SECONDS = 600.0
 Seen = list[tuple[int, int]]
 """Up to which frame the sources were read, and when that was seen."""
 
