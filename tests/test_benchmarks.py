@@ -1,6 +1,8 @@
 """What benchmarks compute from what they saw, without running them."""
 
+import json
 from collections import Counter
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -8,6 +10,7 @@ import pytest
 from benchmarks.latency import batch_times, shown_at, spans
 from benchmarks.streams.data import tables
 from benchmarks.streams.jobs import closed, right_answer
+from benchmarks.streams.metering import rows_read
 from benchmarks.visibility.producer import produce
 from penstock.log import Log
 
@@ -45,6 +48,16 @@ def test_the_producer_tells_of_every_append(tmp_path):
         assert (due <= handed).all() and (np.diff(handed) > 0).all()
         sent = [entry.value["sent"] for entry in log.read("events")]
         assert Counter(sent) == dict(zip(handed.tolist(), count.tolist(), strict=True))
+
+
+def test_the_rows_of_a_batch_are_those_of_its_frames(tmp_path):
+    with Log.open(tmp_path / "log") as log:
+        for topic in ("bid", "other"):
+            log.create_topic(topic, "n BIGINT")
+        ends = [log.append(topic, [{"n": n}] * n).frame + 1 for topic, n in (("bid", 1), ("other", 2), ("bid", 4))]
+        offsets = ["null", *(json.dumps({"log": "x", "frame": end}) for end in ends)]
+        found = [{"sources": [{"startOffset": a, "endOffset": b, "numInputRows": 9}]} for a, b in pairwise(offsets)]
+        assert [rows_read(each, log) for each in found] == [1, 0, 4]
 
 
 def test_the_right_answers_are_those_of_a_loop():

@@ -4,16 +4,20 @@ Spark's progress says when a batch began and how long it took; what the processe
 looked up in samples that are taken all the while.
 """
 
+import json
 import threading
 import time
 from collections.abc import Sequence
 from datetime import datetime
+from itertools import takewhile
 from typing import Any, Self
 
 import numpy as np
 
 from benchmarks._processes import cpu_seconds
+from penstock.log import Log
 
+TOPIC = "bid"
 EVERY_SECONDS = 0.1
 
 
@@ -46,17 +50,28 @@ class Samples:
         return float(np.interp(end, at, taken) - np.interp(start, at, taken))
 
 
-def figures(progress: Sequence[Any], samples: Samples, warm: int) -> dict[str, float]:
+def figures(progress: Sequence[Any], samples: Samples, warm: int, log: Log) -> dict[str, float]:
     """Rows, seconds and processor time from the batch number `warm` on, counting those that had rows."""
-    batches = [each for each in progress if each["durationMs"].get("addBatch")]
-    fed = [at for at, each in enumerate(batches) if each["numInputRows"]]
+    batches = [(each, rows_read(each, log)) for each in progress if each["durationMs"].get("addBatch")]
+    fed = [at for at, (_, rows) in enumerate(batches) if rows]
     measured = batches[fed[min(warm, len(fed) - 1)] :]
-    start, end = _began(measured[0]), _began(measured[-1]) + measured[-1]["durationMs"]["triggerExecution"] / 1000
+    first, last = measured[0][0], measured[-1][0]
+    start, end = _began(first), _began(last) + last["durationMs"]["triggerExecution"] / 1000
     return {
-        "rows": sum(each["numInputRows"] for each in measured),
+        "rows": sum(rows for _, rows in measured),
         "seconds": end - start,
         "cpu_seconds": samples.between(start, end),
     }
+
+
+def rows_read(progress: Any, log: Log) -> int:
+    """The records of the frames that the batch has read. Spark's own count has them once for every scan of the source,
+    of which a plan with windows has two.
+    """
+    source = progress["sources"][0]
+    start, end = (json.loads(source[name] or "null") for name in ("startOffset", "endOffset"))
+    frames = takewhile(lambda header: header.frame < end["frame"], log.frames(start["frame"] if start else 0))
+    return sum(block.count for header in frames for block in header.blocks if block.topic == TOPIC)
 
 
 def _began(progress: Any) -> float:

@@ -25,7 +25,7 @@ def run(spark: SparkSession, asked: Asked, job: str, log: Log, home: Path) -> di
     with Samples() as samples:
         query = run.start(once=True)
         run.wait(query)
-    return figures(query.recentProgress, samples, asked.warm)
+    return figures(query.recentProgress, samples, asked.warm, log)
 
 
 def answer(job: str, log: Log, pipeline: str) -> Iterable[Sequence[int]]:

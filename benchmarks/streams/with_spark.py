@@ -17,6 +17,7 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor, Stateful
 from benchmarks.streams.jobs import Asked, asked, minute_of, write_answer
 from benchmarks.streams.metering import Samples, figures
 from penstock.engine import session, stream_topic
+from penstock.log import Log
 
 
 class Counting(StatefulProcessor):
@@ -90,7 +91,8 @@ def run(spark: SparkSession, asked: Asked, job: str, folder: Path) -> dict[str, 
     with Samples() as samples:
         query = writer.trigger(availableNow=True).start()
         query.awaitTermination()
-    return figures(query.recentProgress, samples, asked.warm)
+    with Log.open(asked.log, create=False) as log:
+        return figures(query.recentProgress, samples, asked.warm, log)
 
 
 def answer(spark: SparkSession, job: str) -> Iterable[Sequence[int]]:
