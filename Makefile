@@ -11,7 +11,7 @@ BENCHMARKS := $(filter-out _%,$(notdir $(basename $(wildcard benchmarks/*.py))))
 PYTEST := $(BIN)/python -m pytest -q -n 2 --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help setup kernel demo test check lint soak fuzz bench bench-log bench-engine bench-tpch bench-growth bench-windows bench-nexmark flink format wheel clean
+.PHONY: help setup kernel demo test check lint soak fuzz bench bench-log bench-engine bench-tpch bench-growth bench-windows bench-nexmark bench-rivals bench-latency flink format wheel clean
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -40,7 +40,7 @@ soak: setup ## all tests with many more random cases; takes long
 fuzz: setup ## random nested queries against Spark batch, for MINUTES=10
 	@MINUTES=$(or $(MINUTES),10) $(BIN)/python -m pytest -q -s tests/engine/fuzz.py
 
-bench: setup ## every benchmark in benchmarks/
+bench: setup .venv-rivals/.ready ## every benchmark in benchmarks/
 	@for name in $(BENCHMARKS); do echo "== $$name"; $(BIN)/python -m benchmarks.$$name || exit 1; done
 
 bench-log: setup ## the benchmark of the log
@@ -64,6 +64,12 @@ bench-nexmark: setup flink ## Nexmark beside Flink; EVENTS=10000000, QUERIES=q3,
 flink: .venv-flink/.ready ## Flink in an environment of its own, .venv-flink, about 850 MB; quick when nothing has changed
 	@:
 
+bench-rivals: setup .venv-rivals/.ready ## Penstock beside Python streaming libraries and Python on Spark, on three jobs
+	@$(BIN)/python -m benchmarks.rivals
+
+bench-latency: setup ## from an append to the visible change, at steady rates; SECONDS=300 each
+	@$(BIN)/python -m benchmarks.latency $(if $(SECONDS),--seconds $(SECONDS))
+
 format: setup ## format the Python code and mend what ruff can mend
 	@$(BIN)/ruff format .
 	@$(BIN)/ruff check --fix .
@@ -75,6 +81,12 @@ clean: ## remove what was built; .venv stays
 	@rm -rf dist src/penstock/engine/kernel.jar src/penstock/engine/kernel.jsa .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
 	@rm -rf .hypothesis artifacts spark-warehouse metastore_db derby.log
 	@find src tests kernel benchmarks -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
+
+.venv-rivals/.ready: benchmarks/streams/requirements.txt
+	@$(PYTHON) -m venv .venv-rivals
+	@echo 'installing the libraries that Penstock is measured beside'
+	@.venv-rivals/bin/python -m pip install --quiet --disable-pip-version-check -r $<
+	@touch $@
 
 # The scripts themselves see whether there is anything to do.
 kernel: $(READY)
