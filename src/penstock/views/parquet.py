@@ -78,8 +78,7 @@ class ParquetStore:
         folder, last = self._folder(before.position.lineage), steps[-1].position
         output = Output(self._disk, lambda place: folder / STAGING / os.path.basename(place), name=_number(last.frame))
         _write(output, before.views, before.position, steps)
-        for place in output.places:  # now, while an error changes nothing yet
-            (folder / place).parent.mkdir(parents=True, exist_ok=True)
+        self._make_folders(folder, output.places)  # now, while an error changes nothing yet
         self._disk.sync_folder(folder / STAGING)
         after = Manifest(last, before.views, tuple(output.places))
         self._disk.write_whole(folder / MANIFEST, after.text().encode())
@@ -119,7 +118,7 @@ class ParquetStore:
     def _alone(self) -> Iterator[Manifest | None]:
         """Inside, nobody else writes, and what others have begun is finished or removed; what the store holds."""
         with told(self.path):
-            self.path.mkdir(parents=True, exist_ok=True)
+            self._make_folder(self.path)
             with open(self.path / ".lock", "a") as file:
                 _lock(file.fileno(), self.path)
                 yield self._tidy()
@@ -134,15 +133,26 @@ class ParquetStore:
             self._settle(self._folder(manifest.position.lineage), manifest)
         return manifest
 
+    def _make_folders(self, folder: Path, places: Iterable[str]) -> None:
+        """The folders of the places are there, durably."""
+        for path in sorted({(folder / place).parent for place in places}):
+            self._make_folder(path)
+
+    def _make_folder(self, path: Path) -> None:
+        for each in (*reversed(path.parents), path):
+            if not each.exists():
+                each.mkdir(exist_ok=True)
+                self._disk.sync_folder(each.parent)
+
     def _settle(self, folder: Path, manifest: Manifest) -> None:
         """The files of the manifest are in their places; nothing else is in staging."""
         (folder / STAGING).mkdir(exist_ok=True)
         staged = {path.name: path for path in (folder / STAGING).iterdir()}
         moved = [place for place in manifest.files if os.path.basename(place) in staged]
+        self._make_folders(folder, moved)
         for place in moved:
-            (folder / place).parent.mkdir(parents=True, exist_ok=True)
             self._disk.rename(staged.pop(os.path.basename(place)), folder / place)
-        for path in _with_folders(folder, moved) if moved else ():
+        for path in {(folder / place).parent for place in moved}:
             self._disk.sync_folder(path)
         for path in staged.values():
             self._disk.remove(path)
