@@ -80,6 +80,7 @@ class _Compiler:
         self._door = door_of(spark)
         # In the order of names: operators, and with them all state, have the same numbers however views are declared.
         self._pending = {view.name.lower(): view for view in sorted(pipeline.views, key=_name)}
+        self._views = pipeline.views
         self._under_way: list[str] = []
         self._relations = relations = {each.name: each for each in sorted(pipeline.relations, key=_name)}
         self._result = Compiled(Graph(self._door, spark._jvm))
@@ -153,7 +154,7 @@ class _Compiler:
             self._times.check_final(view, planned)
             self._times.check_retained(view, planned)
             self._flows.add(view, reader.read(frame), key)
-            check_grows(view, self._result.graph)
+            check_grows(view, self._result.graph, self._views)
             self._result.partitions[view.name] = partition_columns(view, frame._jdf.schema())
             if late:
                 self._flows.add_late(view, [reader.read(each) for each in late])

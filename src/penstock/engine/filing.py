@@ -19,6 +19,7 @@ OTHERWISE = "Let store be 'table' or 'topic'."
 FINAL = "Where windows tell when rows are complete, emit = 'final' shows each once. " + OTHERWISE
 UNCORRECTED = "With late = 'keep' or late = 'drop' rows that were shown stay. " + OTHERWISE
 TABLES = ("upsert", "bag")
+RECORDS = ("source", "static", "evaluated")
 CHANGES: Mapping[str, str] = {
     "aggregate": "an aggregate, whose groups change as rows come",
     "sessions": "sessions, which grow as rows come",
@@ -28,29 +29,36 @@ CHANGES: Mapping[str, str] = {
     "join": "a join, whose rows may leave",
     "retained": "a join, whose rows may leave",
     "asof": "an as-of join, whose rows are corrected when nearer ones come",
-    "hold": "windows that late rows correct",
+    "hold": "rows that late ones correct",
 }
 
 
-def check_grows(view: View, graph: Graph) -> None:
-    """Refuses a view of files from which rows may leave."""
+def check_grows(view: View, graph: Graph, views: Sequence[View]) -> None:
+    """Refuses a view of files from which rows may leave; `views` are all of the pipeline."""
     sink, flow = graph.views[view.name]
-    if view.options.store != "files" or flow.growing:
+    if view.options.store != "files" or flow.growing or _is_shown_once(flow, graph, views):
         return
-    cause = _cause(flow, [each for each in graph.operators if each.id in graph.upstream(sink)])
+    upstream = graph.upstream(sink)
+    cause = _cause([each for each in graph.operators if each.id in upstream])
     raise EngineError(
         f'view "{view.name}" cannot be kept as files, for its rows may change',
-        detail=f"It has {_changing(cause)}; what is written to a file stays as it is.",
+        detail=f"It has {_changing(view, cause)}; what is written to a file stays as it is.",
         hint=_hint(view, cause),
         spot=view.spot,
     )
 
 
-def _cause(flow: Flow, upstream: Sequence[Operator]) -> Operator:
-    """The operator that takes rows back: one that corrects what was shown, or a table, or what is nearest."""
-    held = [branch.source for branch in flow.branches if branch.source.kind == "hold"]
+def _is_shown_once(flow: Flow, graph: Graph, views: Sequence[View]) -> bool:
+    """Whether all rows are records, or come from operators that show them when they are complete, and never again."""
+    final = [each.name for each in views if each.options.emit == "final" and each.options.late != "correct"]
+    once = {branch.source.id for name in final if name in graph.views for branch in graph.views[name][1].branches}
+    return all(branch.source.id in once or branch.source.kind in RECORDS for branch in flow.branches)
+
+
+def _cause(upstream: Sequence[Operator]) -> Operator:
+    """The operator that takes rows back: a table, or what is nearest to the view."""
     tables = [each for each in upstream if each.kind in TABLES]
-    return next(each for each in (*held, *tables, *reversed(upstream)) if each.kind in TABLES or _takes_back(each))
+    return next(each for each in (*tables, *reversed(upstream)) if each.kind in TABLES or _takes_back(each))
 
 
 def _takes_back(operator: Operator) -> bool:
@@ -58,12 +66,18 @@ def _takes_back(operator: Operator) -> bool:
     return operator.kind in CHANGES and not grows
 
 
-def _changing(cause: Operator) -> str:
+def _changing(view: View, cause: Operator) -> str:
+    if _is_corrected(view):
+        return "windows that late rows correct"
     return CHANGES.get(cause.kind) or f'rows of table "{cause.title}", which may be changed or deleted'
 
 
+def _is_corrected(view: View) -> bool:
+    return view.options.emit == "final" and view.options.late == "correct"
+
+
 def _hint(view: View, cause: Operator) -> str:
-    if cause.kind == "hold":
+    if _is_corrected(view):
         return UNCORRECTED
     if cause.kind in TABLES:
         return f"{OTHERWISE} A table's history only grows, and can be joined as of a time."
