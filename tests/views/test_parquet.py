@@ -29,8 +29,9 @@ from tests.views.files import contents_of, read
 from tests.views.shop import FILES, VIEWS, Declared, Shop, Story, counted, folded, name, spend
 
 WIDE = """
-    yes BOOLEAN, tiny TINYINT, small SMALLINT, n INT, big BIGINT, f FLOAT, d DOUBLE,
-    price DECIMAL(10,2), huge DECIMAL(38,9), s STRING, b BINARY, day DATE, at TIMESTAMP, local TIMESTAMP_NTZ, l ARRAY<ARRAY<INT>>, m MAP<STRING, STRUCT<x: DATE>>
+    yes BOOLEAN, tiny TINYINT, small SMALLINT, n INT, big BIGINT, f FLOAT, d DOUBLE, price DECIMAL(10,2),
+    huge DECIMAL(38,9), s STRING, b BINARY, day DATE, at TIMESTAMP, local TIMESTAMP_NTZ, l ARRAY<ARRAY<INT>>,
+    m MAP<STRING, STRUCT<x: DATE>>
 """
 
 
