@@ -61,15 +61,18 @@ REFUSED = {
 }
 EVERYTHING = """
     id BIGINT, yes BOOLEAN, tiny TINYINT, small SMALLINT, n INT, f FLOAT, d DOUBLE, price DECIMAL(10,2),
-    huge DECIMAL(38,9), s STRING, b BINARY, on DATE, at TIMESTAMP, local TIMESTAMP_NTZ, l ARRAY<STRUCT<x: INT, y: STRING>>,
-    m MAP<STRING, ARRAY<DECIMAL(5,1)>>
+    huge DECIMAL(38,9), s STRING, b BINARY, on DATE, at TIMESTAMP, local TIMESTAMP_NTZ,
+    l ARRAY<STRUCT<x: INT, y: STRING>>, m MAP<STRING, ARRAY<DECIMAL(5,1)>>
 """
 PIPELINE = f"""
-    CREATE STREAM events ({EVERYTHING});
+    CREATE STREAM events ({EVERYTHING}) WITH (event_time = 'at', watermark = '3 hours');
     CREATE VIEW filed WITH (store = 'files', partition_by = 'Day, minute') AS
       SELECT *, CAST(s AS BINARY) AS bytes, date(at) AS day, date_format(at, 'HH:mm') AS minute, tiny > 0 AS positive
       FROM events;
     CREATE VIEW parted WITH (store = 'files', partition_by = 's, yes, n') AS SELECT * FROM events WHERE id IS NOT NULL;
+    CREATE VIEW hours WITH (store = 'files', emit = 'final', partition_by = 'texts') AS
+      SELECT window.start AS hour, count(*) AS events, count(DISTINCT s) AS texts
+      FROM events GROUP BY window(at, '1 hour');
     CREATE VIEW counted AS SELECT day, count(*) AS events FROM filed GROUP BY day;
 """
 pytestmark = pytest.mark.spark
@@ -101,15 +104,22 @@ def event(number: int | None) -> dict[str, object]:
     if number is None:
         return {"id": None}
     return {
-        **{"id": number, "yes": number % 2 == 0, "tiny": number % 256 - 128, "small": -number, "n": number % 3},
-        **{"f": number / 3, "d": [-0.0, float("nan"), float("-inf"), 0.1][number % 4]},
-        **{"price": Decimal(number) / 100, "huge": Decimal(-(10**28)) + number, "b": bytes([number, 0, 255])},
-        **{"s": ["", "a b", "50%/x=y:z", "é", None, "7", "2024-01-31"][number % 7], "on": date(1, 1, 1 + number % 28)},
-        **{
-            "at": datetime(2024, 1, 31, number % 24, 59, 3, 456789, UTC),
-            "local": datetime(9999, 12, 31, 23, number % 60),
-        },
-        **{"l": [{"x": number, "y": None}, None], "m": {"k": [Decimal("0.5"), None], "": None}},
+        "id": number,
+        "yes": number % 2 == 0,
+        "tiny": number % 256 - 128,
+        "small": -number,
+        "n": number % 3,
+        "f": number / 3,
+        "d": [-0.0, float("nan"), float("-inf"), 0.1][number % 4],
+        "price": Decimal(number) / 100,
+        "huge": Decimal(-(10**28)) + number,
+        "s": ["", "a b", "50%/x=y:z", "é", None, "7", "2024-01-31"][number % 7],
+        "b": bytes([number, 0, 255]),
+        "on": date(1, 1, 1 + number % 28),
+        "at": datetime(2024, 1, 31, number % 24, 59, 3, 456789, UTC),
+        "local": datetime(9999, 12, 31, 23, number % 60),
+        "l": [{"x": number, "y": None}, None],
+        "m": {"k": [Decimal("0.5"), None], "": None},
     }
 
 
@@ -117,7 +127,7 @@ def assert_spark_reads_the_answer(made: Bench, files: Path) -> None:
     position = catch_up(made.log, "test", ParquetStore(files), kept="files")
     assert position is not None
     oracle = Oracle(made.spark, made.pipeline, made.log.folder, position.until)
-    for view in ("filed", "parted"):
+    for view in ("filed", "parted", "hours"):
         schema = made.ready.compiled.schemas[view].toDDL()
         read = made.spark.read.schema(schema).parquet(str(files / "current" / view))
         expected = oracle.rows(view)
