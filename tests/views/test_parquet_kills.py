@@ -25,7 +25,7 @@ from tests.log.disks import QuickDisk
 from tests.log.dying import HOW, DyingDisk, in_child
 from tests.log.power import FailingPower
 from tests.views.files import contents_of
-from tests.views.shop import FILES, Shop, Story, folded
+from tests.views.shop import FILES, Shop, Story, counted, folded, name
 
 STEPS = 5
 KILLS = 40 if SOAK else 3
@@ -150,6 +150,32 @@ def test_a_follower_that_is_killed_at_random_points_doubles_nothing(log: Log, pa
         assert assert_right(log, path) > 0
     catch_up(log, "shop", ParquetStore(path), kept="files")
     assert assert_right(log, path) == log.mark().next_frame - 1
+
+
+class Syncing(QuickDisk):
+    """Knows which folders were synced; one of them cannot be, as long as it `fails`."""
+
+    def __init__(self, fails: str = "-") -> None:
+        self.fails = fails
+        self.synced: list[str] = []
+
+    def sync_folder(self, folder: Path) -> None:
+        if folder.name == self.fails:
+            raise OSError(5, "Input/output error")
+        self.synced.append(folder.name)
+
+
+def test_whoever_finds_that_files_were_moved_sees_to_it_that_they_stay(log: Log, path: Path) -> None:
+    shop = Shop(log, views=FILES)
+    shop.announce()
+    catch_up(log, "shop", ParquetStore(path, disk=QuickDisk()), kept="files")
+    shop.batch(names=[(None, name("ann"))])
+    with pytest.raises(ViewError, match="Input/output error"):
+        catch_up(log, "shop", ParquetStore(path, disk=Syncing("name=ann")), kept="files")
+    assert contents_of(path, "names", FILES["names"]) == counted([name("ann")])
+    disk = Syncing()
+    ParquetStore(path, disk=disk)
+    assert disk.synced == ["name=ann"]
 
 
 class FullDisk(QuickDisk):

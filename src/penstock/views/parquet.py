@@ -39,6 +39,7 @@ class ParquetStore:
     def __init__(self, path: Path | str, *, disk: Disk | None = None) -> None:
         self.path = Path(path)
         self._disk = disk or Disk()
+        self._settled: Position | None = None
         with self._alone():
             pass  # whoever wrote here last may have died
 
@@ -83,6 +84,7 @@ class ParquetStore:
         after = Manifest(last, before.views, tuple(output.places))
         self._disk.write_whole(folder / MANIFEST, after.text().encode())
         self._settle(folder, after)
+        self._settled = last
 
     def _fill(self, lineage: Lineage, steps: Iterable[Step]) -> None:
         """The lineage's folder, at which nobody looks yet: its files are written where they belong."""
@@ -131,6 +133,7 @@ class ParquetStore:
                 self._disk.remove(path)
         if manifest is not None:
             self._settle(self._folder(manifest.position.lineage), manifest)
+            self._settled = manifest.position
         return manifest
 
     def _make_folders(self, folder: Path, places: Iterable[str]) -> None:
@@ -145,15 +148,17 @@ class ParquetStore:
                 self._disk.sync_folder(each.parent)
 
     def _settle(self, folder: Path, manifest: Manifest) -> None:
-        """The files of the manifest are in their places; nothing else is in staging."""
+        """The files of the manifest are in their places, durably, whoever moved them; nothing else is in staging."""
         (folder / STAGING).mkdir(exist_ok=True)
         staged = {path.name: path for path in (folder / STAGING).iterdir()}
         moved = [place for place in manifest.files if os.path.basename(place) in staged]
         self._make_folders(folder, moved)
         for place in moved:
             self._disk.rename(staged.pop(os.path.basename(place)), folder / place)
-        for path in {(folder / place).parent for place in moved}:
-            self._disk.sync_folder(path)
+        unsure = moved if manifest.position == self._settled else manifest.files
+        for path in {(folder / place).parent for place in unsure}:
+            if path.exists():  # somebody may have taken it away
+                self._disk.sync_folder(path)
         for path in staged.values():
             self._disk.remove(path)
 
