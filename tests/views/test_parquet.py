@@ -19,7 +19,7 @@ from penstock.log import Log
 from penstock.schema import arrow_schema, parse_schema
 from penstock.views import Position, Step, catch_up, parquet
 from penstock.views import output as writing
-from penstock.views.folders import folder_names
+from penstock.views.folders import folder_names, parted
 from penstock.views.output import Output
 from penstock.views.parquet import ParquetStore, files_of
 from penstock.views.step import Change, Lineage, View
@@ -65,7 +65,10 @@ def files(folder: Path) -> list[str]:
 
 
 def test_files_lie_in_folders_named_after_values(path: Path) -> None:
-    rows = [{"day": date(2024, 1, 31), "minute": "12:05", "n": 1}, {"day": date(2024, 2, 1), "minute": None, "n": 2}]
+    rows: list[dict[str, Any]] = [
+        {"day": date(2024, 1, 31), "minute": "12:05", "n": 1},
+        {"day": date(2024, 2, 1), "minute": None, "n": 2},
+    ]
     folder = filled(path, "day DATE, minute STRING, n INT", ["day", "minute"], rows, rows[:1], [])
     assert files(folder) == [
         "day=2024-01-31/minute=12%3A05/000000000001-0.parquet",
@@ -163,7 +166,7 @@ def test_very_many_folders_are_told_apart(path: Path) -> None:
 
 
 def parted_numbers(view: View, table: pa.Table) -> Iterator[tuple[str, int]]:
-    for folder, part in writing.parted(view, table):
+    for folder, part in parted(view, table):
         (number,) = part.column("n").to_pylist()
         yield folder, number
 
