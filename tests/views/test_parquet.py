@@ -187,6 +187,16 @@ def test_a_store_of_files_is_told_only_of_its_views(log: Log, path: Path) -> Non
     assert contents_of(path, "names", FILES["names"]) == counted([name("ann")])
 
 
+def test_what_a_call_that_died_has_left_is_removed(path: Path) -> None:
+    filled(path, "n INT", [], [{"n": 1}])
+    (path / "1" / "_staging" / "000000000002-0.parquet").write_bytes(b"half of it")
+    (path / "2" / "v").mkdir(parents=True)
+    opened(path)
+    assert sorted(each.name for each in path.iterdir()) == [".lock", "1", "current"]
+    assert list((path / "1" / "_staging").iterdir()) == []
+    assert contents_of(path, "v", Declared("n INT")) == counted([{"n": 1}])
+
+
 def test_files_may_be_taken_away(log: Log, path: Path) -> None:
     shop = Shop(log, views=FILES)
     shop.announce()

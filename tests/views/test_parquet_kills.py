@@ -117,7 +117,7 @@ def test_after_a_power_failure_at_any_operation_what_was_taken_is_there_once(
     images: list[tuple[Path, int]] = []
 
     def watch(disk: FailingPower) -> None:
-        if SOAK or chance.random() < 0.12:
+        if SOAK or chance.random() < 0.4:
             images.append((tmp_path / str(disk.done), taken))
             disk.image(images[-1][0], chance)
 
@@ -127,11 +127,12 @@ def test_after_a_power_failure_at_any_operation_what_was_taken_is_there_once(
 
     (tmp_path / "disk").mkdir()
     take_all(told, logs, tmp_path / "disk" / "files", FailingPower(tmp_path / "disk", watch))
-    assert len(images) > 10
+    assert len(images) > 40
     with Log.open(logs[1], disk=QuickDisk()) as log:
-        for image, frame in images:
+        for at, (image, frame) in enumerate(images):
             assert assert_right(log, image / "files") >= frame
-            assert_goes_on(log, image / "files")
+            if SOAK or at % 4 == 0:
+                assert_goes_on(log, image / "files")
 
 
 def test_a_follower_that_is_killed_at_random_points_doubles_nothing(log: Log, path: Path) -> None:
