@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from penstock.app.keeping import kept
+from penstock.app.keeping import filed, kept
 from penstock.errors import PenstockError
 from penstock.log import Log
 from penstock.views import ViewReader
-from tests.views.shop import Shop, spend
+from tests.views.files import contents_of
+from tests.views.shop import FILES, Shop, counted, name, spend
 
 
 @pytest.fixture
@@ -72,6 +73,18 @@ def test_a_store_that_fails_to_the_end_is_an_error(shop: Shop, tmp_path: Path) -
     path.write_bytes(b"this is no database, and long enough to say so " * 100)
     with pytest.raises(PenstockError, match="is damaged"), kept(shop.log, "shop", path, lambda _: None):
         pass
+
+
+def test_files_are_kept_beside_tables_and_their_troubles_are_told(shop: Shop, tmp_path: Path) -> None:
+    second, path, told = Shop(shop.log, lineage=2, views=FILES), tmp_path / "files", list[PenstockError]()
+    second.announce()
+    path.write_text("in the way")
+    with kept(shop.log, "shop", tmp_path / "views", failed), filed(shop.log, "shop", path, told.append):
+        second.batch(names=[(None, name("ann", 3))])
+        assert soon(lambda: bool(told))
+        path.unlink()
+    assert [error.primary for error in told] == [f'the store "{path}" cannot be used']
+    assert contents_of(path, "names", FILES["names"]) == counted([name("ann", 3)])
 
 
 def test_the_error_of_the_work_goes_before_that_of_the_store(shop: Shop, tmp_path: Path) -> None:

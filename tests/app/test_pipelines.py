@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 
 from penstock.log import Log
@@ -88,20 +89,37 @@ def soon(holds: Callable[[], bool], *, seconds: float = 120) -> bool:
     return holds()
 
 
+def sold(shop: Shop) -> list[int]:
+    """The orders in the files of the pipeline."""
+    return sorted(pq.read_table(shop.folder / "shop/.penstock/files/current/sold").column("id").to_pylist())
+
+
 @pytest.mark.timeout(600)  # Spark is started five times
 def test_a_pipeline_is_run_changed_verified_and_reset(shop: Shop) -> None:
+    (shop.folder / "shop" / "sold.sql").write_text(
+        "CREATE VIEW sold WITH (store = 'files', partition_by = 'customer') AS SELECT id, customer FROM orders"
+    )
     shop.run("run", "shop", "--once")
+    assert sold(shop) == [1, 2, 3]
     assert shop.spend() == spend(("Oslo", 1, "30.00"), ("Rome", 2, "20.00"))
 
     shop.append("customers", customer(2, "Rome"))
+    shop.append("orders", order(4, 1, "0.00"))
     shop.run("run", "shop", "--once")
-    assert shop.spend() == spend(("Rome", 3, "50.00"))
-    assert shop.run("verify", "--pipeline", "shop").startswith("spend_by_city: equal, 1 row")
+    assert shop.spend() == spend(("Rome", 4, "50.00"))
+    assert sold(shop) == [1, 2, 3, 4]
+    verified = shop.run("verify", "--pipeline", "shop").splitlines()
+    assert [", ".join(line.split(", ")[:2]) for line in verified] == [
+        "spend_by_city: equal, 1 row",
+        "sold: equal, 4 rows",
+    ]
 
     shop.run("reset", "shop")
-    assert (shop.spend(), shop.lineage()) == (spend(("Rome", 3, "50.00")), 1)
+    assert (shop.spend(), shop.lineage()) == (spend(("Rome", 4, "50.00")), 1)
     shop.run("run", "shop", "--once")
-    assert (shop.spend(), shop.lineage()) == (spend(("Rome", 3, "50.00")), 2)
+    assert (shop.spend(), shop.lineage()) == (spend(("Rome", 4, "50.00")), 2)
+    assert sold(shop) == [1, 2, 3, 4]
+    assert sorted(path.name for path in (shop.folder / "shop/.penstock/files").iterdir()) == [".lock", "2", "current"]
     assert children(shop.marker) == []
 
 

@@ -20,6 +20,7 @@ from penstock.engine.oracle import Difference
 from penstock.errors import CommandError
 from penstock.log import Log
 from penstock.views import Position, SqliteStore, catch_up
+from penstock.views.parquet import ParquetStore
 from tests.cli.conftest import Penstock, Ran
 from tests.texts import assert_golden
 from tests.views.shop import Declared, Shop, name, spend
@@ -94,6 +95,22 @@ def test_a_view_is_shown_as_json_and_csv_where_a_condition_holds(command: Pensto
         '{"city": "Bern", "orders": 3, "spend": "9.50"}'
     ]
     assert shown(command, "spend", *where, "--format", "csv").lines == ["city,orders,spend", "Bern,3,9.50"]
+
+
+def test_of_a_view_that_is_kept_as_files_it_is_said_where_they_are(command: Penstock, tmp_path: Path) -> None:
+    home = tmp_path / "bids" / ".penstock"
+    home.mkdir(parents=True)
+    (tmp_path / "bids" / "pipeline.sql").write_text(
+        "CREATE STREAM s (n INT); CREATE VIEW all_bids WITH (store = 'files') AS SELECT n FROM s;"
+    )
+    with Log.open(home / "log") as log:
+        shop = Shop(log, pipeline="bids", views={"all_bids": Declared("n INT", store="files")})
+        shop.announce()
+        shop.batch(all_bids=[(None, {"n": 7})])
+        catch_up(log, "bids", ParquetStore(home / "files"), kept="files")
+    ran = shown(command, "ALL_bids", "--pipeline", str(tmp_path / "bids"))
+    assert ran.lines == ["n", "7"]
+    assert ran.err.strip() == f"Its files are in {home}/files/current/all_bids."
 
 
 @pytest.mark.usefixtures("pipeline")

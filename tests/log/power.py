@@ -3,7 +3,7 @@
 `image` builds, in another folder, what the disk could hold if the power failed now. A file holds what it did at its
 last `sync`, and of the writes since any of their pages; a folder has the names of its last `sync_folder`, and any of
 the changes since. Names may so survive alone that a real file system keeps together: the log has to bear more than it
-will ever meet.
+will ever meet. Only what is renamed from one folder into another is never lost on the way, nor there twice.
 """
 
 import os
@@ -30,6 +30,7 @@ class FailingPower(Disk):
         self._writes: dict[int, list[tuple[int, bytes]]] = {}  # since the last sync; (length, b"") cuts off
         self._names: dict[int, dict[str, int]] = {}
         self._folders: set[int] = set()
+        self._links: dict[int, str] = {}
 
     # What the log does
 
@@ -75,15 +76,18 @@ class FailingPower(Disk):
     def rename(self, old: Path, new: Path) -> None:
         with self._lock:
             self._step()
-            if new.exists():
-                self._ids.pop(new.stat().st_ino, None)
+            if os.path.lexists(new):
+                self._ids.pop(new.lstat().st_ino, None)
             super().rename(old, new)
+            if old.parent != new.parent:
+                self._names.setdefault(self._id(old.parent.stat()), {}).pop(old.name, None)
+                self._names.setdefault(self._id(new.parent.stat()), {})[new.name] = self._id(new.lstat())
 
     def remove(self, path: Path) -> None:
         with self._lock:
             self._step()
             for each in (path, *path.rglob("*")) if path.exists() else ():
-                self._ids.pop(each.stat().st_ino, None)
+                self._ids.pop(each.lstat().st_ino, None)
             super().remove(path)
 
     def _id(self, stat: os.stat_result) -> int:
@@ -95,8 +99,10 @@ class FailingPower(Disk):
     def _listing(self, folder: Path) -> dict[str, int]:
         found = {}
         for entry in os.scandir(folder):
-            found[entry.name] = self._id(entry.stat())
-            if entry.is_dir():
+            found[entry.name] = self._id(entry.stat(follow_symlinks=False))
+            if entry.is_symlink():
+                self._links[found[entry.name]] = os.readlink(entry.path)
+            elif entry.is_dir():
                 self._folders.add(found[entry.name])
         return found
 
@@ -114,7 +120,9 @@ class FailingPower(Disk):
         current = self._listing(now) if now.is_dir() and self._id(os.stat(now)) == id_ else synced
         for name in sorted({*synced, *current}):
             chosen = current.get(name) if synced.get(name) == current.get(name) or survives() else synced.get(name)
-            if chosen in self._folders:
+            if chosen in self._links:
+                (into / name).symlink_to(self._links[chosen])
+            elif chosen in self._folders:
                 self._image_folder(chosen, self._path(chosen, now / name), into / name, survives)
             elif chosen is not None:
                 (into / name).write_bytes(self._content(chosen, now / name, survives))

@@ -3,6 +3,7 @@
 Strategies are made once, here: making them anew for every value takes longer than the tests.
 """
 
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import get_args
@@ -51,12 +52,16 @@ LATENESS = st.one_of(
     st.sampled_from([("keep", timedelta(0)), ("drop", timedelta(0))]),
     st.tuples(st.just("correct"), DURATIONS.filter(bool)),
 )
+KEYS = st.one_of(st.none(), st.lists(COLUMN_NAMES, min_size=1, max_size=3, unique_by=str.lower).map(tuple))
 VIEW_OPTIONS = st.builds(
-    lambda store, key, emit, late: ViewOptions(store, key, emit, *late),
+    lambda store, key, emit, late, parts: ViewOptions(
+        store, key, emit, late[0], late[1], partition_by=parts if store == "files" else None
+    ),
     st.sampled_from(STORES),
-    st.one_of(st.none(), st.lists(COLUMN_NAMES, min_size=1, max_size=3, unique_by=str.lower).map(tuple)),
+    KEYS,
     st.sampled_from(get_args(Emit)),
     LATENESS,
+    KEYS,
 )
 OPTIONS = st.builds(
     PipelineOptions,
@@ -80,7 +85,10 @@ def pipelines(draw: st.DrawFn) -> Pipeline:
     views: list[View] = []
     for name in draw(NAME_LISTS):
         if draw(TRUTH):
-            views.append(View(name, draw(QUERIES), draw(VIEW_OPTIONS)))
+            options = draw(VIEW_OPTIONS)
+            if options.store == "files" and name.startswith("_"):
+                options = replace(options, store="topic", partition_by=None)
+            views.append(View(name, draw(QUERIES), options))
         else:
             relations.extend(with_history(_relation(draw, name)))
     return Pipeline("p", Path(), tuple(relations), tuple(views), draw(OPTIONS))

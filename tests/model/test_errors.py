@@ -57,6 +57,9 @@ REFUSED = {
     "view-store": "CREATE VIEW v WITH (store = 'tabel') AS SELECT 1;",
     "view-key": "CREATE VIEW v WITH (key = 'a b') AS SELECT 1;",
     "view-key-twice": "CREATE VIEW v WITH (key = 'a, A') AS SELECT 1;",
+    "view-partition-twice": "CREATE VIEW v WITH (store = 'files', partition_by = 'day, Day') AS SELECT 1;",
+    "view-partition-of-no-files": "CREATE VIEW v WITH (store = 'topic', partition_by = 'day') AS SELECT 1;",
+    "view-of-files-hidden": "CREATE VIEW _v WITH (store = 'files') AS SELECT 1;",
     # Options
     "option-of-a-view-unknown": "CREATE VIEW v WITH (stor = 'none') AS SELECT 1;",
     "option-of-a-pipeline-unknown": "SET anis = true;",

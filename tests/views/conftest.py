@@ -9,7 +9,7 @@ from penstock.log import Log
 from penstock.views import SqliteStore
 from tests.views.shop import Shop
 
-pytest.register_assert_rewrite("tests.views.contract")
+pytest.register_assert_rewrite("tests.views.contract", "tests.views.contract_leaving")
 
 
 @pytest.fixture

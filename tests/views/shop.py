@@ -5,7 +5,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from random import Random
 from typing import Any
@@ -15,6 +15,7 @@ from penstock.log import Log, Record
 Row = dict[str, Any]
 Pair = tuple[Row | None, Row | None]
 CITIES = ("Bern", "Basel", "Genf", None, "Zug", "")
+NAMES = ("a", "b", "it's", "a/b=c", "Zürich")
 
 
 @dataclass(frozen=True)
@@ -22,12 +23,18 @@ class Declared:
     schema: str
     key: tuple[str, ...] = ()
     store: str = "table"
+    partition_by: tuple[str, ...] = ()
 
 
 VIEWS = {
     "spend": Declared("city STRING, orders BIGINT, spend DECIMAL(12,2)", key=("city",)),
     "names": Declared("name STRING, age INT"),
 }
+FILES = {
+    "spend": replace(VIEWS["spend"], store="files"),
+    "names": replace(VIEWS["names"], store="files", partition_by=("name",)),
+}
+"""Views that only grow."""
 
 
 def spend(city: str | None, orders: int, amount: str = "1.00") -> Row:
@@ -58,7 +65,10 @@ class Shop:
 
     def announce(self) -> int:
         """Makes this the lineage that readers see."""
-        views = {view: {"key": list(each.key), "store": each.store} for view, each in self.views.items()}
+        views = {
+            view: {"key": list(each.key), "store": each.store, "partition_by": list(each.partition_by)}
+            for view, each in self.views.items()
+        }
         note = {"pipeline": self.pipeline, "current": self.lineage, "views": views}
         return self.log.append_all({}, producer=self.pipeline, sequence=self.lineage, note=note).frame
 
@@ -86,19 +96,24 @@ class Shop:
 
 
 class Story:
-    """Random batches of a shop that always fit what was before."""
+    """Random batches of a shop that always fit what was before; of a shop with files, rows only come."""
 
     def __init__(self, shop: Shop, seed: int) -> None:
         self._shop = shop
         self._random = Random(seed)
         self._spend: dict[str | None, Row] = {}
         self._names: list[Row] = []
+        self._grows = shop.views["names"].store == "files"
 
     def go_on(self, batches: int, *, rows: int = 4) -> None:
         for _ in range(batches):
             self._shop.batch(**self._changes(self._random.randrange(rows + 1)))
 
     def _changes(self, rows: int) -> dict[str, list[Pair]]:
+        if self._grows:
+            came = [spend(f"{self._shop.batches}.{at}", at, f"{at}.25") for at in range(rows)]
+            names = [name(self._random.choice(NAMES), self._random.choice([1, None])) for _ in range(rows)]
+            return {"spend": [(None, row) for row in came], "names": [(None, row) for row in names]}
         cities = self._random.sample(CITIES, min(rows, len(CITIES)))
         changes = {"spend": [self._spent(city) for city in cities], "names": self._named(rows)}
         return {view: [pair for pair in pairs if pair != (None, None)] for view, pairs in changes.items()}

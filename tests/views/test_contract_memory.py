@@ -12,6 +12,7 @@ import pytest
 from penstock.views import Store
 from penstock.views import store as documented
 from tests.views.contract import *  # noqa: F403
+from tests.views.contract_leaving import *  # noqa: F403
 
 
 def example() -> str:

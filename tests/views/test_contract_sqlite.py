@@ -8,6 +8,7 @@ import pytest
 
 from penstock.views import SqliteStore, Store, ViewReader
 from tests.views.contract import *  # noqa: F403
+from tests.views.contract_leaving import *  # noqa: F403
 from tests.views.shop import counted
 
 

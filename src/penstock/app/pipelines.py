@@ -13,7 +13,7 @@ from pathlib import Path
 from threading import current_thread, main_thread
 from typing import Any
 
-from penstock.app.keeping import kept
+from penstock.app.keeping import filed, kept
 from penstock.app.place import Place, place_of
 from penstock.app.progress import Meter, Progress
 from penstock.engine.checkpoint import check_fits
@@ -71,6 +71,11 @@ class Opened:
     def log(self) -> Path:
         return self.place.log(self.pipeline, self.setting.log)
 
+    @property
+    def has_files(self) -> bool:
+        """Whether views are kept as files, or were."""
+        return any(view.options.store == "files" for view in self.pipeline.views) or self.place.files.is_dir()
+
     @contextmanager
     def session(self) -> Iterator[Any]:
         """A session of Spark with all its settings, in which Ctrl-C means what it meant before."""
@@ -117,7 +122,10 @@ def working(at: Opened, watch: Watch = NOBODY) -> Iterator[Working]:
         plan = compiled(spark, at.pipeline)
         log = held.enter_context(Log.open(at.log))
         ensure_sources(log, at.pipeline)
-        held.enter_context(kept(log, name, at.place.store, _naming(at.place, watch.on_trouble), watch.on_stage))
+        on_trouble = _naming(at.place, watch.on_trouble)
+        held.enter_context(kept(log, name, at.place.store, on_trouble, watch.on_stage))
+        if at.has_files:
+            held.enter_context(filed(log, name, at.place.files, on_trouble))
         if (lineage := newest(home, name)) is not None:  # who would be refused must not end the run that is there
             check_unchanged(lineage, fingerprint_of(at.pipeline, plan, log, settings_of(spark)))
             check_fits(lineage, log)

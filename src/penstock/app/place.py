@@ -3,6 +3,7 @@
     shop/pipeline.sql             what the user wrote
     shop/.penstock/log            the log, unless the pipeline or the command names another
     shop/.penstock/views.sqlite   the answers
+    shop/.penstock/files          those that are kept as files
     shop/.penstock/lineages       checkpoints
 
 A pipeline that is one file of another name (`shop/spend.sql`) has its answers and checkpoints under that name
@@ -38,6 +39,10 @@ class Place:
     @property
     def store(self) -> Path:
         return self.home / "views.sqlite"
+
+    @property
+    def files(self) -> Path:
+        return self.home / "files"
 
     def log(self, pipeline: Pipeline, given: Path | None = None) -> Path:
         """The folder of the log: as the command says, else as the pipeline says, else at home."""

@@ -89,6 +89,6 @@ def _verdict(at: Opened, log: Log, view: View, plan: Compiled, oracle: Any) -> V
 
 
 def _reader(at: Opened, log: Log, view: View) -> ViewReader:
-    if view.options.store == "topic":
+    if view.options.store != "table":
         return ViewReader.of_topic(log, at.pipeline.name, view.name)
     return ViewReader(at.place.store)

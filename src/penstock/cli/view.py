@@ -19,6 +19,7 @@ from penstock.log import Log
 from penstock.model import Pipeline, load_pipeline
 from penstock.schema import Schema
 from penstock.views import ViewReader, current
+from penstock.views.parquet import files_of
 
 
 def view(  # noqa: PLR0913 (the options of a command)
@@ -55,6 +56,8 @@ def view(  # noqa: PLR0913 (the options of a command)
             chosen = order or (_key(reader, name) if form == ViewFormat.TABLE else ())
             found = reader.rows(name, where=where, order=chosen, limit=most)
         _write(found.view.schema, iter(found), form, out)
+        if (files := files_of(place.files, name)) is not None:
+            say(f"Its files are in {files}.")
         if found.next is not None and limit is None:
             say(f"The first {most} rows; --limit shows more.")
 

@@ -18,6 +18,7 @@ from penstock.engine.catalyst import Reader
 from penstock.engine.code import code_digest
 from penstock.engine.columns import can_be_key, check_columns, declared_key
 from penstock.engine.failing import last_cause
+from penstock.engine.filing import check_grows, partition_columns
 from penstock.engine.flows import Flows
 from penstock.engine.graph import Graph
 from penstock.engine.nodes import Handle
@@ -44,6 +45,8 @@ class Compiled:
     plans: dict[str, str] = field(default_factory=dict)
     files: dict[str, str] = field(default_factory=dict)
     unordered: set[str] = field(default_factory=set)
+    partitions: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """For each view the columns by which its files are parted."""
     late: dict[str, Handle] = field(default_factory=dict)
     """What late rows look like, for each view that can have any; where they are dropped, they are only counted."""
 
@@ -77,6 +80,7 @@ class _Compiler:
         self._door = door_of(spark)
         # In the order of names: operators, and with them all state, have the same numbers however views are declared.
         self._pending = {view.name.lower(): view for view in sorted(pipeline.views, key=_name)}
+        self._views = pipeline.views
         self._under_way: list[str] = []
         self._relations = relations = {each.name: each for each in sorted(pipeline.relations, key=_name)}
         self._result = Compiled(Graph(self._door, spark._jvm))
@@ -152,6 +156,8 @@ class _Compiler:
             self._times.check_retained(view, planned)
             self._times.check_late(view, late)
             self._flows.add(view, reader.read(frame), key)
+            check_grows(view, self._result.graph, self._views)
+            self._result.partitions[view.name] = partition_columns(view, frame._jdf.schema())
             if late:
                 self._flows.add_late(view, [reader.read(each) for each in late])
                 self._result.late[view.name] = late[0]._jdf.schema()

@@ -55,8 +55,8 @@ class Link:
 
 @dataclass(frozen=True)
 class Answer:
-    """A view: its columns, its key, how it is kept, where its rows come from, when they are shown, and what becomes of
-    those that come too late.
+    """A view: its columns, its key, how it is kept, where its rows come from, when they are shown, what becomes of
+    those that come too late, and by which columns its files are parted.
     """
 
     name: str
@@ -66,6 +66,7 @@ class Answer:
     inputs: tuple[Input, ...]
     shown: str
     late: str
+    partition_by: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -94,6 +95,7 @@ def explained(pipeline: Pipeline, plan: Compiled, layout: Layout) -> Explained:
             drawing.inputs_of(plan.graph.views[view.name][0]),
             "when its windows are complete" if view.options.emit == "final" else "",
             _late(view, plan),
+            plan.partitions[view.name],
         )
         for view in pipeline.views
     ]

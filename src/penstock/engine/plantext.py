@@ -4,6 +4,13 @@ from collections.abc import Iterator, Sequence
 
 from penstock.engine.explain import Answer, Explained, Input, Link, Part
 
+KEPT = {
+    "table": "a table and its changes",
+    "topic": "its changes only",
+    "files": "files and its changes",
+    "none": "nothing",
+}
+
 
 def plan_text(plan: Explained, view: str | None = None) -> str:
     """The plan, or what of it one view needs."""
@@ -50,7 +57,7 @@ def _warning_lines(parts: Sequence[Part]) -> Iterator[str]:
 
 def _answer_lines(answer: Answer) -> Iterator[str]:
     key = f"key {', '.join(answer.key)}" if answer.key else "no key: a bag of rows"
-    kept = {"table": "a table and its changes", "topic": "its changes only", "none": "nothing"}[answer.kept]
+    kept = KEPT[answer.kept] + (f", by {', '.join(answer.partition_by)}" if answer.partition_by else "")
     yield f"view {answer.name} ({', '.join(answer.columns)}), {key}"
     yield f"       from    {_sources(answer.inputs)}"
     yield f"       keeps   {kept}"

@@ -36,7 +36,7 @@ from penstock.engine.timing import marks_of, others_of, retains
 from penstock.engine.topics import ensure_sources
 from penstock.errors import ConditionFailed, EngineError, PenstockError
 from penstock.log import Epoch, Log
-from penstock.model import History, Pipeline, Stream
+from penstock.model import History, Pipeline, Stream, View
 
 POLL = timedelta(milliseconds=20)
 STEPS = 2_000
@@ -54,10 +54,12 @@ class Prepared:
 
     def views(self) -> dict[str, dict[str, Any]]:
         """What the frame that makes a lineage current says of each view."""
-        return {
-            view.name: {"key": list(self.compiled.key_of(view.name)), "store": view.options.store}
-            for view in self.pipeline.views
-        }
+        return {view.name: self._said(view) for view in self.pipeline.views}
+
+    def _said(self, view: View) -> dict[str, Any]:
+        said = {"key": list(self.compiled.key_of(view.name)), "store": view.options.store}
+        parts = self.compiled.partitions[view.name]
+        return said | ({"partition_by": list(parts)} if parts else {})
 
 
 def prepared(  # noqa: PLR0913 (what a test, or a command, knows already)

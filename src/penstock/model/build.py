@@ -46,7 +46,7 @@ def view_of(name: str, query: Sql | Function, given: Sequence[Given], *, spot: S
     values = options_read("view", given)
     spots = _value_spots(given)
     with placed(spot, spots):
-        return View(name, query, ViewOptions(**values), spot=spot, key_spot=spots.get("key"))
+        return View(name, query, ViewOptions(**values), spot, spots.get("key"), spots.get("partition_by"))
 
 
 def pipeline_from(draft: Sequence[Declared], *, name: str, folder: Path) -> Pipeline:

@@ -60,6 +60,7 @@ class ViewWords(TypedDict, total=False):
     allowed_lateness: str | timedelta
     late_alert: str
     retain: str | timedelta | None
+    partition_by: str | Sequence[str] | None
 
 
 def stream(name: str, schema: str | Schema, **options: Unpack[StreamWords]) -> Stream:

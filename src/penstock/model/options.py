@@ -175,6 +175,7 @@ READERS: Mapping[Kind, Mapping[str, Callable[[str, object], object]]] = {
         "allowed_lateness": _duration,
         "late_alert": _share,
         "retain": _duration,
+        "partition_by": _names,
     },
     "pipeline": {
         "max_records_per_batch": _count,

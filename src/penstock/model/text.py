@@ -75,8 +75,9 @@ def _marks(stream: Stream, *, meaning_only: bool) -> dict[str, Any]:
 
 
 def _view_text(view: View, *, meaning_only: bool) -> str:
-    key, store = view.options.key, view.options.store
-    given: dict[str, Any] = {"key": ", ".join(map(quoted, key)) if key else None}
+    store = view.options.store
+    lists = {"key": view.options.key, "partition_by": view.options.partition_by}
+    given: dict[str, Any] = {word: ", ".join(map(quoted, names)) for word, names in lists.items() if names}
     given |= {"store": store if store != "table" else None}
     given |= {} if meaning_only else {"late_alert": view.options.late_alert}
     given |= {word: value for word in TIMING if (value := getattr(view.options, word)) != getattr(ViewOptions(), word)}

@@ -14,12 +14,14 @@ from typing import Any, Literal, get_args
 from penstock.errors import ModelError, Spot, did_you_mean
 from penstock.model.relation import check_name, check_word
 
-Store = Literal["table", "topic", "none"]
+Store = Literal["table", "topic", "files", "none"]
 STORES: tuple[str, ...] = get_args(Store)
 Emit = Literal["changes", "final"]
 Late = Literal["keep", "drop", "correct"]
 MOST = 100
 TAKEN = ("sqlite_", "_penstock")
+HIDDEN = ("_", ".")
+"""What readers of files pass over begins so."""
 
 
 @dataclass(frozen=True)
@@ -70,14 +72,23 @@ def _check_lateness(late: Late, allowed: timedelta) -> None:
         )
 
 
+def _check_columns(word: str, names: tuple[str, ...] | None, called: str) -> None:
+    if names is not None and not names:
+        raise ModelError(f"{called} has at least one column", about=word)
+    if names is not None and len({name.lower() for name in names}) < len(names):
+        raise ModelError(f"{called} has a column twice", detail=f"It is {', '.join(names)}.", about=word)
+
+
 @dataclass(frozen=True)
 class ViewOptions:
-    """How an answer is kept: as a table with its topic of changes, as the topic alone, or not at all.
+    """How an answer is kept: as a table with its topic of changes, as the topic alone, as the topic and files, or not
+    at all.
 
     `key` names columns that identify a row, where the query itself does not tell. `emit`: windows are shown as they
     fill, or once they are complete. `late`: rows that come after that are kept in a topic of their own, or dropped, or
     correct the window as long as `allowed_lateness` says. When more than `late_alert` per cent are late, a run says so.
     `retain`: for so long after their time rows of streams are corrected by what has no time; otherwise as streams say.
+    `partition_by` names the columns whose values are the folders that files lie in.
     """
 
     store: Store = "table"
@@ -87,6 +98,7 @@ class ViewOptions:
     allowed_lateness: timedelta = timedelta(0)
     late_alert: Decimal | None = None
     retain: timedelta | None = None
+    partition_by: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
         if self.store not in STORES:
@@ -108,10 +120,15 @@ class ViewOptions:
                 hint="Write: late_alert = '1 %'",
                 about="late_alert",
             )
-        if self.key is not None and not self.key:
-            raise ModelError("a view's key has at least one column", about="key")
-        if self.key is not None and len({name.lower() for name in self.key}) < len(self.key):
-            raise ModelError("a view's key has a column twice", detail=f"It is {', '.join(self.key)}.", about="key")
+        _check_columns("key", self.key, "a view's key")
+        _check_columns("partition_by", self.partition_by, "partition_by")
+        if self.partition_by is not None and self.store != "files":
+            raise ModelError(
+                "partition_by is for views that are kept as files",
+                detail=f"The view has store = '{self.store}'.",
+                hint="Write: WITH (store = 'files', partition_by = 'day')",
+                about="partition_by",
+            )
 
 
 @dataclass(frozen=True)
@@ -121,6 +138,7 @@ class View:
     options: ViewOptions = ViewOptions()
     spot: Spot | None = field(default=None, compare=False, repr=False)
     key_spot: Spot | None = field(default=None, compare=False, repr=False)
+    partition_spot: Spot | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         check_name("view", self.name)
@@ -128,6 +146,13 @@ class View:
             raise ModelError(
                 f'a view that is kept as a table cannot be named "{self.name}"',
                 detail=f"Names that begin with {' or '.join(TAKEN)} belong to the store itself.",
+                hint="Give it another name, or store = 'topic'.",
+                about="name",
+            )
+        if self.options.store == "files" and self.name.startswith(HIDDEN):
+            raise ModelError(
+                f'a view that is kept as files cannot be named "{self.name}"',
+                detail="Its folder has its name, and readers of files pass over folders that begin with _.",
                 hint="Give it another name, or store = 'topic'.",
                 about="name",
             )

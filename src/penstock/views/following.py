@@ -4,34 +4,47 @@ Frames are applied in the order of the log, each once; frames of other pipelines
 was down, that was restored from an older copy or that is new catches up. Frames that wait together share a
 transaction. When another lineage has become the current one, the store switches to it in one step, and lineages that
 came and went meanwhile are passed over.
+
+A store of files takes many records at a time, and not every moment: files should be few.
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from penstock.log import Log
 from penstock.views.lineage import batches_between, check_position, current
-from penstock.views.step import Lineage, Position
-from penstock.views.steps import FRAMES, steps_of, steps_until
+from penstock.views.step import Kept, Lineage, Position
+from penstock.views.steps import FRAMES, RECORDS, steps_of, steps_until
 from penstock.views.store import Store
 
 POLL_SECONDS = 0.005
+PACE_SECONDS: Mapping[Kept, float] = {"table": 0.0, "files": 1.0}
+"""At least so long from one look at the log to the next."""
+AT_ONCE: Mapping[Kept, int] = {"table": RECORDS, "files": 1_000_000}
+"""Frames share a transaction as long as they have no more records than that."""
 OnStep = Callable[[Position], None]
 
 
 def catch_up(
-    log: Log, pipeline: str, store: Store, *, on_step: OnStep = lambda _: None, together: int = FRAMES
+    log: Log,
+    pipeline: str,
+    store: Store,
+    *,
+    on_step: OnStep = lambda _: None,
+    together: int = FRAMES,
+    kept: Kept = "table",
 ) -> Position | None:
     """Brings the store to where the log stands now; the store's position then, None while nothing is current yet.
 
-    `on_step` is told every position that the store has reached; at most `together` frames share a transaction.
+    `on_step` is told every position that the store has reached; at most `together` frames share a transaction. The
+    store is told of the views that are `kept` so, and of no others.
     """
-    follower = _Follower(log, pipeline, store, on_step, together)
+    follower = _Follower(log, pipeline, store, on_step, together, kept)
     follower.catch_up()
     return store.position()
 
 
-def follow(
+def follow(  # noqa: PLR0913 (what a follower is made of)
     log: Log,
     pipeline: str,
     store: Store,
@@ -39,23 +52,28 @@ def follow(
     stop: Callable[[], bool],
     on_step: OnStep = lambda _: None,
     together: int = FRAMES,
+    kept: Kept = "table",
 ) -> None:
     """Keeps the store up to date until `stop` says so. What the store raises ends it; the store is then as it was."""
-    follower = _Follower(log, pipeline, store, on_step, together)
+    follower = _Follower(log, pipeline, store, on_step, together, kept)
     while not stop():
+        due = time.monotonic() + PACE_SECONDS[kept]
         if not follower.catch_up():
+            time.sleep(POLL_SECONDS)
+        while time.monotonic() < due and not stop():
             time.sleep(POLL_SECONDS)
 
 
 class _Follower:
     """Remembers between two looks at the log which frames it has seen, so that none is looked at twice."""
 
-    def __init__(self, log: Log, pipeline: str, store: Store, on_step: OnStep, together: int) -> None:
+    def __init__(self, log: Log, pipeline: str, store: Store, on_step: OnStep, together: int, kept: Kept) -> None:
         self._log = log
         self._pipeline = pipeline
         self._store = store
         self._on_step = on_step
         self._together = together
+        self._kept = kept
         self._seen = -1
         self._left_at: Position | None = None
 
@@ -76,14 +94,15 @@ class _Follower:
 
     def _bring_up(self, lineage: Lineage, position: Position | None, end: int) -> None:
         if position is None or position.frame < lineage.frame:
-            self._store.switch(lineage, steps_until(self._log, lineage, lineage.frame))
+            self._store.switch(lineage, steps_until(self._log, lineage, lineage.frame, kept=self._kept))
             position = self._store.position()
             assert position is not None
             self._on_step(position)
         start = max(position.frame + 1, self._seen if position == self._left_at else 0)
         first = 0 if position.batch is None else position.batch + 1
         batches = batches_between(self._log, lineage, start, end, first=first)
-        for steps in steps_of(self._log, lineage, batches, views=lineage.tables, together=self._together):
+        views, most = lineage.kept_as(self._kept), AT_ONCE[self._kept]
+        for steps in steps_of(self._log, lineage, batches, views=views, together=self._together, records=most):
             self._store.apply(steps)
             for step in steps:
                 self._on_step(step.position)

@@ -6,11 +6,12 @@ Which lineage readers see, which views it has, and which frame holds which batch
 
 from collections.abc import Iterator
 from itertools import takewhile
+from typing import get_args
 
 from penstock.errors import ViewError
 from penstock.log import Log
 from penstock.log.frame import Header
-from penstock.views.step import Lineage, Position, View
+from penstock.views.step import Kept, Lineage, Position, View
 
 
 def current(log: Log, pipeline: str) -> Lineage | None:
@@ -35,9 +36,11 @@ def announced(log: Log, pipeline: str, header: Header) -> Lineage | None:
     if not _announces(pipeline, header):
         return None
     number, views = int(header.note["current"]), header.note["views"]
-    kept = [(name, each["store"]) for name, each in views.items() if each["store"] in ("table", "topic")]
-    topics = {name: log.topic(f"{pipeline}.{number}.{name}") for name, _ in kept}
-    found = [View(name, topics[name].schema, topics[name].key, store) for name, store in kept]
+    found = []
+    for name, each in views.items():
+        if each["store"] in get_args(Kept):
+            topic = log.topic(f"{pipeline}.{number}.{name}")
+            found.append(View(name, topic.schema, topic.key, each["store"], tuple(each.get("partition_by", ()))))
     return Lineage(pipeline, number, header.frame, tuple(found))
 
 

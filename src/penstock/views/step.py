@@ -14,17 +14,20 @@ from penstock.errors import ViewError, did_you_mean
 from penstock.schema import Schema
 
 Row = dict[str, Any]
-Kept = Literal["table", "topic"]
+Kept = Literal["table", "topic", "files"]
 
 
 @dataclass(frozen=True)
 class View:
-    """A view of a lineage, as it was announced: with a key, at most one row for each; without, a bag of rows."""
+    """A view of a lineage, as it was announced: with a key, at most one row for each; without, a bag of rows.
+    `partition_by` are the columns by which its files are parted.
+    """
 
     name: str
     schema: Schema
     key: tuple[str, ...] = ()
     kept: Kept = "table"
+    partition_by: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -43,7 +46,11 @@ class Lineage:
     @property
     def tables(self) -> tuple[View, ...]:
         """The views that stores keep."""
-        return tuple(view for view in self.views if view.kept == "table")
+        return self.kept_as("table")
+
+    def kept_as(self, kept: Kept) -> tuple[View, ...]:
+        """The views that stores of one kind keep."""
+        return tuple(view for view in self.views if view.kept == kept)
 
     def topic(self, view: View) -> str:
         """The topic that holds the view's changes."""

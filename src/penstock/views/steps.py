@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from penstock.log import Log, Place
 from penstock.log.frame import Header
 from penstock.views.lineage import batches_between
-from penstock.views.step import Change, Lineage, Position, Step, View
+from penstock.views.step import Change, Kept, Lineage, Position, Step, View
 
 T = TypeVar("T")
 Batch = tuple[Header, Position]
@@ -27,13 +27,19 @@ FRAME = int(Place(1))
 
 
 def steps_of(
-    log: Log, lineage: Lineage, batches: Iterable[Batch], *, views: Sequence[View], together: int = FRAMES
+    log: Log,
+    lineage: Lineage,
+    batches: Iterable[Batch],
+    *,
+    views: Sequence[View],
+    together: int = FRAMES,
+    records: int = RECORDS,
 ) -> Iterator[list[Step]]:
     """One step for every batch, in order, as many together as fit into one transaction: `together` frames at most,
-    and no more than some records, unless one frame has more.
+    and no more than so many records, unless one frame has more.
     """
     topics = {lineage.topic(view): view for view in views}
-    for group in grouped(batches, lambda batch: _records(batch[0], topics), together):
+    for group in grouped(batches, lambda batch: _records(batch[0], topics), together, held_at_most=records):
         parts: dict[int, list[Change]] = defaultdict(list)
         for topic, view in topics.items():
             for frame, change in _changes(log, topic, view, [header for header, _ in group]):
@@ -41,25 +47,29 @@ def steps_of(
         yield [Step(position, tuple(parts[position.frame])) for _, position in group]
 
 
-def steps_until(log: Log, lineage: Lineage, frame: int) -> Iterator[Step]:
-    """What makes the lineage's tables from nothing, up to and with `frame`; at the end a step without changes there."""
+def steps_until(log: Log, lineage: Lineage, frame: int, *, kept: Kept = "table") -> Iterator[Step]:
+    """What makes the lineage's tables, or its views of another kind, from nothing, up to and with `frame`; at the end a
+    step without changes there.
+    """
     last = Position(log.identity, lineage.number, frame)
     begin = log.find(lineage.producer, 0)
     if begin is not None:
         batches = batches_between(log, lineage, begin.frame, frame + 1, first=0)
-        for steps in steps_of(log, lineage, batches, views=lineage.tables):
+        for steps in steps_of(log, lineage, batches, views=lineage.kept_as(kept)):
             yield from steps
             last = replace(steps[-1].position, frame=frame)
     yield Step(last)
 
 
-def grouped(items: Iterable[T], records: Callable[[T], int], most: int = FRAMES) -> Iterator[list[T]]:
+def grouped(
+    items: Iterable[T], records: Callable[[T], int], most: int = FRAMES, *, held_at_most: int = RECORDS
+) -> Iterator[list[T]]:
     """The items in groups of at most `most`, and of no more records than are handled at once, unless one has more."""
     group: list[T] = []
     held = 0
     for item in items:
         count = records(item)
-        if group and (len(group) >= most or held + count > RECORDS):
+        if group and (len(group) >= most or held + count > held_at_most):
             yield group
             group, held = [], 0
         group.append(item)

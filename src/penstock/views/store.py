@@ -70,7 +70,8 @@ class Store(Protocol):
         """
 
     def switch(self, lineage: Lineage, steps: Iterable[Step]) -> None:
-        """Replaces all views by those of the lineage (its `tables`), in one transaction.
+        """Replaces all views by those of the lineage (its `tables`, or what else `follow` was told that the store
+        keeps), in one transaction.
 
         The steps make them from nothing; the last one has no changes and the position of the switch, which is at
         `lineage.frame`. A switch at or below the position is passed over; `steps` is then not read.

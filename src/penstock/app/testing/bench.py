@@ -34,9 +34,14 @@ class Text:
     options: Mapping[str, Any] = field(default_factory=dict)
 
     def pipeline(self) -> Pipeline:
-        """Every view has a topic, from which it is read; no store follows them."""
+        """Every view has a topic, from which it is read; no store follows them. A view of files stays one, for others
+        may be refused as that.
+        """
         pipeline = pipeline_of(self.sql, name=NAME, options={**AT_ONCE, **self.options})
-        topics = tuple(replace(view, options=replace(view.options, store="topic")) for view in pipeline.views)
+        topics = tuple(
+            view if view.options.store == "files" else replace(view, options=replace(view.options, store="topic"))
+            for view in pipeline.views
+        )
         return replace(pipeline, views=topics)
 
 
