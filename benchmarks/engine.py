@@ -20,6 +20,7 @@ from pyspark.sql import functions as sf
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
+from benchmarks._batches import records_read
 from benchmarks._report import report
 from penstock.engine import session, stream_topic
 from penstock.engine.run import Run, prepared
@@ -65,7 +66,7 @@ class Bench:
         run = Run(self.spark, self.log, home, prepared(self.spark, pipeline, self.log, home), lambda _: None)
         query = run.start(once=True)
         run.wait(query)
-        return times_of(query)
+        return times_of(query, self.log)
 
     def native(self, name: str, made: Callable[[DataFrame], DataFrame], rows_per_batch: int) -> Times:
         """Drains the topic `events` by a query of Spark's own, into nothing."""
@@ -77,12 +78,14 @@ class Bench:
             .start()
         )
         query.awaitTermination()
-        return times_of(query)
+        return times_of(query, self.log)
 
 
-def times_of(query: StreamingQuery) -> Times:
-    found = [(p["numInputRows"], p["durationMs"]["triggerExecution"] / 1000) for p in query.recentProgress]
-    return [(rows, seconds) for rows, seconds in found if rows]
+def times_of(query: StreamingQuery, log: Log, *, also_empty: bool = False) -> Times:
+    """Of every batch that read records, or of all."""
+    ran = [each for each in query.recentProgress if each["durationMs"].get("addBatch")]
+    found = [(records_read(each, log), each["durationMs"]["triggerExecution"] / 1000) for each in ran]
+    return [(rows, seconds) for rows, seconds in found if rows or also_empty]
 
 
 def rate(times: Times, warm: int) -> float:

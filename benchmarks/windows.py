@@ -18,7 +18,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from benchmarks._report import report
-from benchmarks.engine import Bench, Times, benched, ratio
+from benchmarks.engine import Bench, Times, benched, ratio, times_of
 from penstock.engine import session, stream_topic
 
 GOALS = {
@@ -82,8 +82,7 @@ def native(bench: Bench, name: str, made: DataFrame) -> Times:
     folder = bench.folder / name / "checkpoint"
     query = writer.option("checkpointLocation", str(folder)).trigger(availableNow=True).start()
     query.awaitTermination()
-    found = [(p["numInputRows"], p["durationMs"]["triggerExecution"] / 1000) for p in query.recentProgress]
-    return [(rows, seconds) for rows, seconds in found if seconds]
+    return times_of(query, bench.log, also_empty=True)
 
 
 def whole_rate(times: Times, warm: int) -> float:

@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from benchmarks._batches import records_read
 from benchmarks.latency import batch_times, shown_at, spans
 from benchmarks.streams.data import tables
 from benchmarks.streams.jobs import Answer, closed, right_answer
-from benchmarks.streams.metering import rows_read
 from benchmarks.visibility.producer import produce
 from penstock.log import Log
 
@@ -58,7 +58,7 @@ def test_the_rows_of_a_batch_are_those_of_its_frames(tmp_path: Path) -> None:
         ends = [log.append(topic, [{"n": n}] * n).frame + 1 for topic, n in (("bid", 1), ("other", 2), ("bid", 4))]
         offsets = ["null", *(json.dumps({"log": "x", "frame": end}) for end in ends)]
         found = [{"sources": [{"startOffset": a, "endOffset": b, "numInputRows": 9}]} for a, b in pairwise(offsets)]
-        assert [rows_read(each, log) for each in found] == [1, 0, 4]
+        assert [records_read(each, log) for each in found] == [1, 0, 4]
 
 
 def test_the_right_answers_are_those_of_a_loop() -> None:

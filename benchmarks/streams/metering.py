@@ -4,20 +4,18 @@ Spark's progress says when a batch began and how long it took; what the processe
 looked up in samples that are taken all the while.
 """
 
-import json
 import threading
 import time
 from collections.abc import Sequence
 from datetime import datetime
-from itertools import takewhile
 from typing import Any, Self
 
 import numpy as np
 
+from benchmarks._batches import records_read
 from benchmarks._processes import cpu_seconds
 from penstock.log import Log
 
-TOPIC = "bid"
 EVERY_SECONDS = 0.1
 
 
@@ -52,7 +50,7 @@ class Samples:
 
 def figures(progress: Sequence[Any], samples: Samples, warm: int, log: Log) -> dict[str, float]:
     """Rows, seconds and processor time from the batch number `warm` on, counting those that had rows."""
-    batches = [(each, rows_read(each, log)) for each in progress if each["durationMs"].get("addBatch")]
+    batches = [(each, records_read(each, log)) for each in progress if each["durationMs"].get("addBatch")]
     fed = [at for at, (_, rows) in enumerate(batches) if rows]
     measured = batches[fed[min(warm, len(fed) - 1)] :]
     first, last = measured[0][0], measured[-1][0]
@@ -62,16 +60,6 @@ def figures(progress: Sequence[Any], samples: Samples, warm: int, log: Log) -> d
         "seconds": end - start,
         "cpu_seconds": samples.between(start, end),
     }
-
-
-def rows_read(progress: Any, log: Log) -> int:
-    """The records of the frames that the batch has read. Spark's own count has them once for every scan of the source,
-    of which a plan with windows has two.
-    """
-    source = progress["sources"][0]
-    start, end = (json.loads(source[name] or "null") for name in ("startOffset", "endOffset"))
-    frames = takewhile(lambda header: header.frame < end["frame"], log.frames(start["frame"] if start else 0))
-    return sum(block.count for header in frames for block in header.blocks if block.topic == TOPIC)
 
 
 def _began(progress: Any) -> float:
