@@ -53,9 +53,10 @@ def test_the_producer_tells_of_every_append(tmp_path: Path) -> None:
 
 def test_the_rows_of_a_batch_are_those_of_its_frames(tmp_path: Path) -> None:
     with Log.open(tmp_path / "log") as log:
-        for topic in ("bid", "other"):
+        for topic in ("bid", "auction", "pipeline.1.view"):
             log.create_topic(topic, "n BIGINT")
-        ends = [log.append(topic, [{"n": n}] * n).frame + 1 for topic, n in (("bid", 1), ("other", 2), ("bid", 4))]
+        appended = (("bid", 1), ("pipeline.1.view", 2), ("auction", 4))
+        ends = [log.append(topic, [{"n": n}] * n).frame + 1 for topic, n in appended]
         offsets = ["null", *(json.dumps({"log": "x", "frame": end}) for end in ends)]
         found = [{"sources": [{"startOffset": a, "endOffset": b, "numInputRows": 9}]} for a, b in pairwise(offsets)]
         assert [records_read(each, log) for each in found] == [1, 0, 4]
