@@ -44,7 +44,7 @@ VIEWS = [
     ("SELECT id FROM s ORDER BY x OFFSET 3", [BY_S]),
     (
         "SELECT id FROM (SELECT *, row_number() OVER (PARTITION BY done ORDER BY x) AS n FROM s) WHERE n = 1",
-        [FIXED, FIXED],
+        [FIXED],
     ),
     ("SELECT id FROM (SELECT *, rank() OVER (ORDER BY x) AS n FROM s) WHERE n <= 3", [BY_S, BY_S, BY_S]),
     ("SELECT id, (SELECT x FROM u) AS x FROM t", [FIXED, BY_T]),

@@ -180,6 +180,14 @@ def test_what_nothing_completes_cannot_wait(spark: SparkSession, query: str) -> 
 
 
 @pytest.mark.spark
+def test_a_stream_without_event_time_completes_nothing(spark: SparkSession) -> None:
+    query = "SELECT window, count(*) AS n FROM s GROUP BY window(at, '10 seconds')"
+    with refused("engine/final-without-event-time"):
+        declared = "CREATE STREAM s (k BIGINT, at TIMESTAMP);\n"
+        compiled(spark, pipeline_of(f"{declared}CREATE VIEW x WITH (emit = 'final') AS\n  {query};"))
+
+
+@pytest.mark.spark
 def test_what_nothing_is_late_for_cannot_be_corrected(spark: SparkSession) -> None:
     options = "late = 'correct', allowed_lateness = '1 hour'"
     with refused("engine/nothing-is-late"):

@@ -103,6 +103,7 @@ class Times:
         self._door = door
         known = list(relations)
         self._streams = [each for each in known if isinstance(each, Stream) and each.event_time]
+        self._without_time = [each.name for each in known if isinstance(each, Stream) and not each.event_time]
         histories = [each for each in known if isinstance(each, History)]
         self._times = door.times(
             self._map({each.name: each.event_time for each in self._streams}),
@@ -194,10 +195,20 @@ class Times:
             )
 
     def check_final(self, view: View, plan: Handle) -> None:
-        if view.options.emit == "final" and not self._times.isComplete(plan):
-            raise EngineError(
-                f'view "{view.name}" cannot wait until its rows are final',
-                detail="Nothing in its query tells when a row is complete.",
-                hint="Group or join by window(...) of streams' event times, without a table that may still change.",
-                spot=view.spot,
-            )
+        if view.options.emit != "final" or self._times.isComplete(plan):
+            return
+        detail = "Nothing in its query tells when a row is complete."
+        hint = (
+            "Group or join by window(...) of event times; bound joins of streams in time, those with tables by retain."
+        )
+        if timeless := self._timeless(plan):
+            detail = f'Stream "{timeless}" has no event time: nothing tells when a row is complete.'
+            hint = "Declare one: WITH (event_time = 'at', watermark = '10 seconds')."
+        raise EngineError(
+            f'view "{view.name}" cannot wait until its rows are final', detail=detail, hint=hint, spot=view.spot
+        )
+
+    def _timeless(self, plan: Handle) -> str | None:
+        """A stream that the plan reads and that has no event time."""
+        read = {self._door.relation(leaf) for leaf in self._door.list(plan.collectLeaves())}
+        return next((name for name in self._without_time if name in read), None)

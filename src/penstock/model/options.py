@@ -120,7 +120,9 @@ def _duration(word: str, value: object) -> timedelta:
     try:
         return parse_duration(value)
     except ModelError as error:
-        raise _wrong(word, value, expected=error.detail or "It is a duration.", hint=error.hint) from None
+        raise _wrong(
+            word, value, expected=error.detail or "It is a duration, and not a negative one.", hint=error.hint
+        ) from None
 
 
 def _share(word: str, value: object) -> Decimal:
