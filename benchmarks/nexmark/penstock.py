@@ -5,21 +5,20 @@
 
 import argparse
 import json
-import os
-import re
 import tempfile
 import time
 from dataclasses import replace
 from pathlib import Path
 
+from benchmarks._processes import cpu_seconds, peak_memory
 from benchmarks.nexmark.queries import pipeline_text
+from benchmarks.windows import state_bytes
 from penstock.engine import session
 from penstock.engine.run import Run, prepared
 from penstock.log import Log
 from penstock.model import pipeline_of
 
 RECORDS_PER_BATCH = 500_000
-TICKS = os.sysconf("SC_CLK_TCK")
 
 
 def measured(name: str, log: Log, home: Path, side: Path, store: str, conf: dict[str, str]) -> dict[str, float]:
@@ -34,38 +33,10 @@ def measured(name: str, log: Log, home: Path, side: Path, store: str, conf: dict
         return {
             "seconds": taken,
             "cpu_seconds": cpu_seconds() - before,
-            "peak_memory_bytes": sum(peak_memory(each) for each in family()),
+            "peak_memory_bytes": peak_memory(),
             "state_bytes": state_bytes(home),
             "batches": len([p for p in query.recentProgress if p["numInputRows"]]),
         }
-
-
-def family() -> list[int]:
-    """This process and all that it started."""
-    parents = {}
-    for each in Path("/proc").glob("[0-9]*"):
-        try:
-            parents[int(each.name)] = int((each / "stat").read_text().rpartition(")")[2].split()[1])
-        except OSError:
-            continue
-    found = [os.getpid()]
-    for process in found:
-        found += [child for child, parent in parents.items() if parent == process]
-    return found
-
-
-def cpu_seconds() -> float:
-    fields = [Path(f"/proc/{each}/stat").read_text().rpartition(")")[2].split() for each in family()]
-    return sum(int(each[11]) + int(each[12]) for each in fields) / TICKS
-
-
-def peak_memory(process: int) -> int:
-    found = re.search(r"VmHWM:\s+(\d+) kB", Path(f"/proc/{process}/status").read_text())
-    return int(found[1]) * 1024 if found else 0
-
-
-def state_bytes(home: Path) -> int:
-    return sum(path.stat().st_size for path in home.rglob("*") if path.is_file() and "state" in path.parts)
 
 
 def main() -> None:

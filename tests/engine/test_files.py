@@ -80,7 +80,8 @@ pytestmark = pytest.mark.spark
 @pytest.mark.parametrize("name", GROWING)
 def test_a_view_that_only_grows_can_be_files(spark: SparkSession, name: str) -> None:
     options, query = GROWING[name]
-    compiled(spark, pipeline_of(RELATIONS.format(options=options, query=query), name="shop"))
+    plan = compiled(spark, pipeline_of(RELATIONS.format(options=options, query=query), name="shop"))
+    assert "filed" in plan.graph.views
 
 
 @pytest.mark.parametrize("name", REFUSED)
