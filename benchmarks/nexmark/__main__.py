@@ -15,6 +15,7 @@ import tempfile
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,12 +25,12 @@ from benchmarks.nexmark.flink import client
 from benchmarks.nexmark.flink.files import write_files
 from benchmarks.nexmark.journal import fill, write_side
 from benchmarks.nexmark.queries import QUERIES, READ
-from benchmarks.nexmark.summary import written
+from benchmarks.nexmark.summary import Found, recorded, written
 from penstock.engine import session
 from penstock.log import Log
 
-DURABLE = ("q1", "q5", "q8", "q9")
-"""Queries that also run with their answers on disk: Penstock's change topic, Flink's file sink."""
+DURABLE = {"q1": "topic", "q5": "topic", "q8": "topic", "q9": "topic", "q10": "files"}
+"""Queries that also run with their answers on disk, and where Penstock puts them; Flink into its file sink."""
 CHECKED = 200_000
 SYSTEMS = ("penstock", "flink_durable", "flink_fastest")
 Figures = dict[str, Any]
@@ -71,7 +72,7 @@ class Place:
 
     def measured(self, system: str, query: str, sink: str) -> Figures:
         if system == "penstock":
-            return self._penstock(query, "none" if sink == "nothing" else "topic")
+            return self._penstock(query, "none" if sink == "nothing" else DURABLE[query])
         settings: client.Settings = "durable" if system == "flink_durable" else "fastest"
         return client.measure(query, self.files, settings, "blackhole" if sink == "nothing" else "files", self.events)
 
@@ -84,8 +85,12 @@ class Place:
         return {**found, "events_per_second": self.events / found["seconds"]}
 
 
-def compared(place: Place, names: Sequence[str], systems: Sequence[str]) -> dict[str, dict[str, Figures]]:
-    """Per query and system its figures; with answers on disk under the query's name and `durably`."""
+def compared(
+    place: Place, names: Sequence[str], systems: Sequence[str], record: Callable[[Found], None]
+) -> dict[str, dict[str, Figures]]:
+    """Per query and system its figures; with answers on disk under the query's name and `durably`. What is found is
+    recorded from query to query: a run takes more than an hour.
+    """
     jobs = [(name, "nothing") for name in (READ, *names)] + [(name, "disk") for name in names if name in DURABLE]
     found: dict[str, dict[str, Figures]] = {}
     for number, (name, sink) in enumerate(jobs, 1):
@@ -100,6 +105,7 @@ def compared(place: Place, names: Sequence[str], systems: Sequence[str]) -> dict
             said = f"{rate:,.0f} events/s" if rate else figures.get("reason", "does not run")
             taken = time.perf_counter() - begun
             print(f"{number}/{len(jobs)} {title} {system}: {said} ({taken:.0f} s in all)", flush=True)
+        record(found)
     return found
 
 
@@ -129,7 +135,7 @@ def main() -> None:
             check(folder, names, flink=flink)
         place = Place(folder / "events", asked.events)
         place.prepare(flink=flink)
-        figures = compared(place, names, systems)
+        figures = compared(place, names, systems, partial(recorded, "nexmark-quick", asked.events))
     finally:
         shutil.rmtree(folder)
     whole = set(names) == set(QUERIES) and set(systems) == set(SYSTEMS)

@@ -106,6 +106,7 @@ READS = {f"all_{kind}": f"SELECT * FROM {kind}" for kind in COLUMNS}
 def pipeline_text(names: Sequence[str], side: Path, store: str = "none") -> str:
     """The streams that the queries read, and each query as a view."""
     asked = READS if names == [READ] else {name: QUERIES[name].format(side=side) for name in names}
-    views = [f"CREATE VIEW {name} WITH (store = '{store}') AS {query};" for name, query in asked.items()]
+    parts = ", partition_by = 'day, minute'" if store == "files" else ""
+    views = [f"CREATE VIEW {name} WITH (store = '{store}'{parts}) AS {query};" for name, query in asked.items()]
     used = [text for stream, text in STREAMS.items() if any(re.search(rf"\b{stream}\b", view) for view in views)]
     return "\n".join([*used, *views])

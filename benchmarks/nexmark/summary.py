@@ -21,7 +21,17 @@ Found = Mapping[str, Mapping[str, Mapping[str, Any]]]
 
 def written(name: str, events: int, found: Found) -> None:
     """Writes results/NAME.json and prints the table; of a whole run also the README's table and the plot."""
-    rates = {query: {system: _rate(each.get(system)) for system in SYSTEMS} for query, each in found.items()}
+    recorded(name, events, found)
+    lines = [row(query, each) for query, each in found.items()]
+    _print(lines)
+    if name == "nexmark":
+        plot(_rates(found), RESULTS / "nexmark.png")
+        _put_into_readme(lines)
+
+
+def recorded(name: str, events: int, found: Found) -> None:
+    """Writes results/NAME.json."""
+    rates = _rates(found)
     record = {
         "machine": machine(),
         "events": events,
@@ -32,11 +42,10 @@ def written(name: str, events: int, found: Found) -> None:
     }
     RESULTS.mkdir(exist_ok=True)
     (RESULTS / f"{name}.json").write_text(json.dumps(record, indent=2) + "\n")
-    lines = [row(query, each) for query, each in found.items()]
-    _print(lines)
-    if name == "nexmark":
-        plot(rates, RESULTS / "nexmark.png")
-        _put_into_readme(lines)
+
+
+def _rates(found: Found) -> dict[str, dict[str, float | None]]:
+    return {query: {system: _rate(each.get(system)) for system in SYSTEMS} for query, each in found.items()}
 
 
 def _rate(figures: Mapping[str, Any] | None) -> float | None:

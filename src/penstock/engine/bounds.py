@@ -54,16 +54,21 @@ FIXED = Bound()
 
 
 class Bounds:
-    """Of the operators of one graph; `into` are the edges that lead to each."""
+    """Of the operators of one graph; `into` are the edges that lead to each, `unmarked` the histories whose time goes
+    on by punctuation alone.
+    """
 
-    def __init__(self, graph: Graph, into: Mapping[int, Sequence[Edge]]) -> None:
+    def __init__(self, graph: Graph, into: Mapping[int, Sequence[Edge]], unmarked: frozenset[str]) -> None:
         self._door = graph.door
         self._into = into
+        self._unmarked = unmarked
         self._rows: dict[int, Bound] = {}
 
     def of_state(self, operator: Operator) -> Bound:
         if operator.kind == "asof":  # its versions are kept in any case
-            return self._inputs(operator, ports=(1,) if operator.parts["closing"] else (0, 1))
+            closing = operator.parts["closing"]
+            freed = closing and not self._unmarked.intersection(closing.streams())
+            return self._inputs(operator, ports=(1,) if freed else (0, 1))
         if operator.kind == "retained":
             return self._retained(operator)
         if closing := operator.parts.get("closing"):

@@ -9,6 +9,8 @@ import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from pathlib import Path
+from traceback import extract_tb
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import AnalysisException, ParseException, PySparkException
@@ -224,7 +226,16 @@ def _asked(spark: SparkSession, view: View) -> DataFrame:
         case Sql(text):
             return spark.sql(text)
         case Function(function):
-            made = function(spark)
+            try:
+                made = function(spark)
+            except (PySparkException, Py4JJavaError, EngineError):
+                raise
+            except Exception as error:
+                raise EngineError(
+                    f'the function of view "{view.name}" failed',
+                    detail=f"{type(error).__name__}: {error}{_line_of(error)}",
+                    spot=view.spot,
+                ) from error
             if not isinstance(made, DataFrame):
                 raise EngineError(
                     f'view "{view.name}" did not return a DataFrame',
@@ -232,6 +243,13 @@ def _asked(spark: SparkSession, view: View) -> DataFrame:
                     spot=view.spot,
                 )
             return made
+
+
+def _line_of(error: Exception) -> str:
+    """Where it went wrong in the file of the function that was called here."""
+    _, *frames = extract_tb(error.__traceback__)
+    lines = [frame.lineno for frame in frames if frame.filename == frames[0].filename]
+    return f" (line {lines[-1]} of {Path(frames[0].filename).name})" if lines else ""
 
 
 def _missing(error: AnalysisException) -> str:

@@ -13,7 +13,7 @@ from penstock.engine.graph import Edge, Graph, Operator
 from penstock.engine.levels import Layout
 from penstock.engine.nodes import Handle
 from penstock.engine.sinks import late_rows
-from penstock.model import Pipeline, View, duration_text
+from penstock.model import History, Pipeline, View, duration_text
 
 QUALIFIER = re.compile(r"`?[A-Za-z_]\w*`?\.(?=[`A-Za-z_])")
 PLAIN_NAME = re.compile(r"`([A-Za-z_]\w*|\w+\([^`]*\))`")
@@ -81,7 +81,8 @@ class Explained:
 
 
 def explained(pipeline: Pipeline, plan: Compiled, layout: Layout) -> Explained:
-    drawing = _Drawing(plan.graph)
+    histories = [each for each in pipeline.relations if isinstance(each, History)]
+    drawing = _Drawing(plan.graph, frozenset(each.name for each in histories if each.watermark is None))
     links = [
         Link(layout.level[chain.id], drawing.key_of(chain.operators[0]), tuple(map(drawing.part, chain.operators)))
         for chain in sorted(layout.chains, key=lambda chain: (-layout.level[chain.id], chain.id))
@@ -118,13 +119,14 @@ def _late(view: View, plan: Compiled) -> str:
 class _Drawing:
     """Takes texts out of the graph."""
 
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: Graph, unmarked: frozenset[str]) -> None:
         self._graph = graph
+        self._unmarked = unmarked
         self._into: dict[int, list[Edge]] = {}
         for operator in graph.operators:
             for edge in operator.edges:
                 self._into.setdefault(edge.target.id, []).append(edge)
-        self._bounds = Bounds(graph, self._into)
+        self._bounds = Bounds(graph, self._into, unmarked)
         self._results: dict[str, str] = {}
         for operator in graph.sources.values():
             for call, column in zip(operator.parts.get("calls", ()), operator.parts.get("results", ()), strict=True):
@@ -289,7 +291,12 @@ class _Drawing:
     def _until(self, edge: Edge) -> str:
         """How long an as-of join keeps the rows of an input."""
         closing = edge.target.parts["closing"] if edge.port == 0 else None
-        return f" until the watermark of {' and '.join(closing.streams())} has passed it" if closing else ""
+        if closing is None:
+            return ""
+        marks = [
+            f"{'a punctuation' if each in self._unmarked else 'the watermark'} of {each}" for each in closing.streams()
+        ]
+        return f" until {' and '.join(marks)} has passed it"
 
     def _rows(self, edge: Edge) -> str:
         """What a join keeps of one of its inputs."""

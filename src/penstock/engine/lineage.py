@@ -8,7 +8,7 @@ matter, need another lineage. Which one readers see is a frame in the log.
 import json
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -83,9 +83,13 @@ def current(log: Log, pipeline: str) -> int | None:
     return None if header is None else int(header.note["current"])
 
 
-def make_current(log: Log, lineage: Lineage, views: Mapping[str, Mapping[str, Any]], epoch: Epoch) -> None:
-    """From this frame on readers see this lineage, unless the epoch is over; repeated, nothing happens."""
-    note = {"pipeline": lineage.pipeline, "current": lineage.number, "views": views}
+def make_current(
+    log: Log, lineage: Lineage, views: Mapping[str, Mapping[str, Any]], reads: Sequence[str], epoch: Epoch
+) -> None:
+    """From this frame on readers see this lineage, which reads these topics, unless the epoch is over; repeated,
+    nothing happens.
+    """
+    note = {"pipeline": lineage.pipeline, "current": lineage.number, "views": views, "reads": list(reads)}
     log.append_all({}, producer=lineage.pipeline, sequence=lineage.number, expect=[epoch], note=note)
 
 

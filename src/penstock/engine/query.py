@@ -14,6 +14,7 @@ from penstock.engine.evaluation import BY_NAME, evaluated_streams, named_row
 from penstock.engine.graph import Branch, Edge, Graph, Operator
 from penstock.engine.levels import SINKS, TABLES, Layout, Within, laid_out
 from penstock.engine.nodes import Handle
+from penstock.engine.timing import LATE
 
 STEPPED = ("retained", "beyond")
 """Who looks at the watermark that stood before every record."""
@@ -107,7 +108,7 @@ class Query:
 
     def _entering(self, current: DataFrame | None, level: int, sources: dict[str, DataFrame]) -> DataFrame | None:
         for name, source in self._graph.sources.items():
-            edges = [edge for edge in self._source_edges(source) if self._level_of(edge.target) == level]
+            edges = [edge for edge in self._source_edges(source) if self._entrance(edge) == level]
             ticks = self._ticks(level) if name == self._first else []
             timed, stepped = self._timed(level, name), self._stepped(level, name)
             told = ticks or timed or stepped
@@ -123,6 +124,16 @@ class Query:
     def _source_edges(self, source: Operator) -> list[Edge]:
         tables = [t for t in self._graph.operators if t.kind in TABLES and t.edges and t.parts["source"] is source]
         return source.edges + [Edge(Branch(source, (), (), ()), table, 0, (), ()) for table in tables]
+
+    def _entrance(self, edge: Edge) -> int:
+        """The level that rows of a source enter at.
+
+        Late rows are few: they enter with others, and the source is not read once more for them.
+        """
+        if edge.target.kind != LATE:
+            return self._level_of(edge.target)
+        others = [each.target for each in self._source_edges(edge.source) if each.target.kind != LATE]
+        return min(map(self._level_of, others), default=0)
 
     def _level_of(self, target: Operator) -> int:
         return 0 if target.kind in SINKS else self.layout.level[self.layout.of[target.id].id]

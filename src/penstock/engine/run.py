@@ -34,6 +34,7 @@ from penstock.engine.stages import OnStage, Stage, nobody
 from penstock.engine.static import static_streams
 from penstock.engine.timing import marks_of, others_of, retains
 from penstock.engine.topics import ensure_sources
+from penstock.engine.whole import check_whole
 from penstock.errors import ConditionFailed, EngineError, PenstockError
 from penstock.log import Epoch, Log
 from penstock.model import History, Pipeline, Stream, View
@@ -81,6 +82,7 @@ def prepared(  # noqa: PLR0913 (what a test, or a command, knows already)
     fingerprint = fingerprint_of(pipeline, plan, log, settings_of(spark))
     lineage = newest(home, pipeline.name)
     if lineage is None or anew:
+        check_whole(log, pipeline)
         lineage = begun(home, log, pipeline.name, fingerprint)
     check_unchanged(lineage, fingerprint)
     check_fits(lineage, log)
@@ -137,7 +139,8 @@ class Run:
     def _become_current(self) -> None:
         self._current = True
         if current(self._log, self._ready.pipeline.name) != self._ready.lineage.number:
-            make_current(self._log, self._ready.lineage, self._ready.views(), self._epoch)
+            reads = sorted({relation.topic for relation in self._ready.pipeline.relations})
+            make_current(self._log, self._ready.lineage, self._ready.views(), reads, self._epoch)
             drop_older(self._home, self._ready.lineage)
 
     def _read_before(self) -> int | None:
@@ -216,10 +219,10 @@ class Run:
             self._failure = self._overtaken()
             raise
         except PenstockError as error:
-            self._failure = error
+            self._failure = self._failure or error
             raise
-        except (Py4JJavaError, PySparkException) as error:
-            self._failure = failed(self._ready.pipeline, error)
+        except (Py4JJavaError, PySparkException) as error:  # of a batch that is stopped too: why is known then
+            self._failure = self._failure or failed(self._ready.pipeline, error)
             raise
         self._on_batch(done)
         on_stage(Stage.COMMITTING, batch)

@@ -185,14 +185,17 @@ class Times:
             )
 
     def check_late(self, view: View, late: Sequence[DataFrame]) -> None:
-        if view.options.late == "correct" and not late:
-            raise EngineError(
-                f'nothing can be late for view "{view.name}"',
-                detail="Its query has no bound in time that rows of a stream could miss: they count whenever they "
-                "come, and there is nothing to correct.",
-                hint="Leave out late = 'correct' and allowed_lateness.",
-                spot=view.spot,
-            )
+        policy = view.options.late
+        if policy == "keep" or late:
+            return
+        corrects = policy == "correct"
+        raise EngineError(
+            f'nothing can be late for view "{view.name}"',
+            detail="Its query has no bound in time that rows of a stream could miss: they count whenever they "
+            f"come, and there is nothing to {policy}.",
+            hint="Leave out late = 'correct' and allowed_lateness." if corrects else "Leave out late = 'drop'.",
+            spot=view.spot,
+        )
 
     def check_final(self, view: View, plan: Handle) -> None:
         if view.options.emit != "final" or self._times.isComplete(plan):

@@ -25,10 +25,13 @@ case class Gathering(folds: Seq[Folded], width: Int) {
 
   def fresh(): Gathered = new Gathered(longs, objects)
 
-  def add(g: Gathered, row: UnsafeRow, weight: Long): Unit = {
-    g.numbers(0) += weight
-    var n = 1
-    var o = 0
+  def add(g: Gathered, row: UnsafeRow, weight: Long): Unit = add(g, 0, 0, row, weight)
+
+  /** The same where the key's numbers and objects begin elsewhere. */
+  def add(g: Gathered, numbers: Int, things: Int, row: UnsafeRow, weight: Long): Unit = {
+    g.numbers(numbers) += weight
+    var n = numbers + 1
+    var o = things
     var i = 0
     while (i < all.length) {
       val each = all(i)
@@ -53,21 +56,20 @@ case class Gathering(folds: Seq[Folded], width: Int) {
   }
 
   /** `[numbers][objects, each as its fold writes it]` */
-  def write(g: Gathered): Array[Byte] = {
-    val numbers = new Array[Byte](longs * 8)
-    var i = 0
-    while (i < longs) {
-      Platform.putLong(numbers, Platform.BYTE_ARRAY_OFFSET + i * 8, g.numbers(i))
-      i += 1
-    }
-    if (objects == 0) numbers else withObjects(g, numbers)
+  def write(g: Gathered): Array[Byte] = write(g, 0, 0)
+
+  /** The same where the key's numbers and objects begin elsewhere. */
+  def write(g: Gathered, numbers: Int, things: Int): Array[Byte] = {
+    val bytes = new Array[Byte](longs * 8)
+    Platform.copyMemory(g.numbers, Platform.LONG_ARRAY_OFFSET + 8L * numbers, bytes, Platform.BYTE_ARRAY_OFFSET, bytes.length)
+    if (objects == 0) bytes else withObjects(g, things, bytes)
   }
 
-  private def withObjects(g: Gathered, numbers: Array[Byte]): Array[Byte] = {
+  private def withObjects(g: Gathered, things: Int, numbers: Array[Byte]): Array[Byte] = {
     val bytes = new ByteArrayOutputStream(numbers.length + 64)
     val out = new DataOutputStream(bytes)
     out.write(numbers)
-    eachObject((fold, o) => fold.write(g.things(o), out))
+    eachObject((fold, o) => fold.write(g.things(things + o), out))
     // Rows of Spark's are multiples of eight bytes; so is what travels in their stead.
     while (out.size() % 8 != 0) out.writeByte(0)
     bytes.toByteArray
@@ -75,11 +77,7 @@ case class Gathering(folds: Seq[Folded], width: Int) {
 
   def read(bytes: Array[Byte], start: Int, length: Int): Gathered = {
     val g = fresh()
-    var i = 0
-    while (i < longs) {
-      g.numbers(i) = Platform.getLong(bytes, Platform.BYTE_ARRAY_OFFSET + start + i * 8)
-      i += 1
-    }
+    Platform.copyMemory(bytes, Platform.BYTE_ARRAY_OFFSET + start, g.numbers, Platform.LONG_ARRAY_OFFSET, 8L * longs)
     if (objects > 0) {
       val in = new DataInputStream(new ByteArrayInputStream(bytes, start + longs * 8, length - longs * 8))
       eachObject((fold, o) => g.things(o) = fold.read(in))

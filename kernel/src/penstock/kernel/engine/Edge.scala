@@ -1,7 +1,7 @@
 package penstock.kernel.engine
 
 import org.apache.spark.sql.catalyst.InternalRow
-import org.apache.spark.sql.catalyst.expressions.{BasePredicate, BoundReference, Expression, Generator, GenericInternalRow, JoinedRow, Predicate, UnsafeProjection, UnsafeRow}
+import org.apache.spark.sql.catalyst.expressions.{BasePredicate, Expression, Generator, GenericInternalRow, JoinedRow, Predicate, UnsafeProjection, UnsafeRow}
 
 /** Where the rows of a source or an operator go: through a filter, under the key of the target, with the columns it wants.
   *
@@ -13,12 +13,6 @@ case class Edge(to: Target, filter: Option[Expression], key: Seq[Expression], va
   def first: Option[Expression] = makers.headOption.fold(filter)(_.filter)
   /** All that is computed on the way. */
   def expressions: Seq[Expression] = makers.flatMap(maker => maker.filter.toSeq :+ maker.generator) ++ filter ++ key ++ value
-  /** The same where the columns that are read stand elsewhere. */
-  def mapped(place: Int => Int): Edge = {
-    def moved(e: Expression): Expression = e.transform { case reference: BoundReference => reference.copy(ordinal = place(reference.ordinal)) }
-    def made(maker: Maker): Maker = maker.copy(maker.filter.map(moved), moved(maker.generator).asInstanceOf[Generator])
-    Edge(to, filter.map(moved), key.map(moved), value.map(moved), makers.map(made))
-  }
 }
 
 /** For every row that passes `filter`: the rows that `generator` makes of it, each behind the row itself; if there is none and `outer`, NULLs. */

@@ -31,14 +31,19 @@ object Envelope {
     of(to, kind, key, row.getBaseObject, row.getBaseOffset, row.getSizeInBytes)
 
   def of(to: Target, kind: Short, key: UnsafeRow, row: AnyRef, offset: Long, length: Int): Array[Byte] = {
-    val keyLength = key.getSizeInBytes
+    val hash = hashOf(key.getBaseObject, key.getBaseOffset, key.getSizeInBytes)
+    of(to, kind, hash, key.getBaseObject, key.getBaseOffset, key.getSizeInBytes, row, offset, length)
+  }
+
+  /** Of bytes wherever they are; the hash is that of the key. */
+  def of(to: Target, kind: Short, hash: Long, key: AnyRef, keyOffset: Long, keyLength: Int, row: AnyRef, offset: Long, length: Int): Array[Byte] = {
     val bytes = new Array[Byte](Header + keyLength + length)
-    Platform.copyMemory(key.getBaseObject, key.getBaseOffset, bytes, Base + Header, keyLength)
+    Platform.copyMemory(key, keyOffset, bytes, Base + Header, keyLength)
     Platform.copyMemory(row, offset, bytes, Base + Header + keyLength, length)
     Platform.putInt(bytes, Base, to.operator)
     Platform.putShort(bytes, Base + 4, to.port.toShort)
     Platform.putShort(bytes, Base + 6, kind)
-    Platform.putLong(bytes, Base + 16, hashOf(bytes, Base + Header, keyLength))
+    Platform.putLong(bytes, Base + 16, hash)
     Platform.putInt(bytes, Base + 40, keyLength)
     Platform.putInt(bytes, Base + 44, to.chain)
     bytes

@@ -5,7 +5,7 @@ import java.util.Comparator
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.{Ascending, BoundReference, SortOrder, UnsafeProjection, UnsafeRow}
 import org.apache.spark.sql.catalyst.expressions.codegen.GenerateOrdering
-import org.apache.spark.sql.types.DataType
+import org.apache.spark.sql.types._
 import org.apache.spark.unsafe.Platform
 import penstock.kernel.state.Entries
 
@@ -58,6 +58,37 @@ case class GrowingExtreme(valueType: DataType, largest: Boolean) extends Fold {
     Extremes.fill(g.things(o).asInstanceOf[Array[Byte]], held, valueType, buffer, at)
   override def write(thing: AnyRef, out: DataOutput): Unit = Extremes.write(thing.asInstanceOf[Array[Byte]], out)
   override def read(in: DataInput): AnyRef = Extremes.read(in)
+}
+
+/** The least or the largest whole number, day or time, where rows only come. Two numbers: whether there is a value, and the value. */
+case class GrowingWholeExtreme(valueType: DataType, largest: Boolean) extends Fold {
+  override def longs: Int = 2
+  override def merges: Boolean = true
+
+  override def add(g: Gathered, n: Int, o: Int, row: UnsafeRow, input: Int, weight: Long): Unit =
+    if (!row.isNullAt(input)) better(g, n, Numbers.whole(row, input, valueType))
+  override def merge(g: Gathered, n: Int, o: Int, other: Gathered): Unit = if (other.numbers(n) != 0) better(g, n, other.numbers(n + 1))
+  private def better(g: Gathered, n: Int, value: Long): Unit =
+    if (g.numbers(n) == 0 || (if (largest) value > g.numbers(n + 1) else value < g.numbers(n + 1))) {
+      g.numbers(n) = 1
+      g.numbers(n + 1) = value
+    }
+  override def fill(g: Gathered, n: Int, o: Int, entries: Array[Entries], buffer: InternalRow, at: Int): Unit =
+    if (g.numbers(n) == 0) buffer.setNullAt(at)
+    else valueType match {
+      case ByteType => buffer.setByte(at, g.numbers(n + 1).toByte)
+      case ShortType => buffer.setShort(at, g.numbers(n + 1).toShort)
+      case IntegerType | DateType => buffer.setInt(at, g.numbers(n + 1).toInt)
+      case _ => buffer.setLong(at, g.numbers(n + 1))
+    }
+}
+
+object GrowingExtreme {
+  /** The fold for values of a type. */
+  def of(valueType: DataType, largest: Boolean): Fold = valueType match {
+    case ByteType | ShortType | IntegerType | LongType | DateType | TimestampType | TimestampNTZType => GrowingWholeExtreme(valueType, largest)
+    case _ => GrowingExtreme(valueType, largest)
+  }
 }
 
 /** The least or the largest value, where rows leave too: all values in order, with how often each is there.

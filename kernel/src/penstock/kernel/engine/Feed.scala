@@ -3,12 +3,14 @@ package penstock.kernel.engine
 import java.util.ArrayDeque
 import org.apache.spark.rdd.RDD
 import org.apache.spark.sql.catalyst.InternalRow
-import org.apache.spark.sql.catalyst.expressions.{Attribute, AttributeSet, BoundReference, Expression, Or, UnsafeProjection, UnsafeRow}
+import org.apache.spark.sql.catalyst.expressions.{Attribute, AttributeSet, UnsafeProjection, UnsafeRow}
 import org.apache.spark.sql.catalyst.expressions.codegen.UnsafeRowWriter
-import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, UnaryNode}
-import org.apache.spark.sql.execution.{FilterExec, SparkPlan, SparkStrategy, UnaryExecNode}
-import org.apache.spark.sql.execution.datasources.v2.MicroBatchScanExec
+import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, Project, UnaryNode}
+import org.apache.spark.sql.execution.{ColumnarToRowTransition, SparkPlan, SparkStrategy, UnaryExecNode}
+import org.apache.spark.sql.execution.datasources.v2.{MicroBatchScanExec, StreamingDataSourceV2ScanRelation}
+import org.apache.spark.sql.vectorized.ColumnarBatch
 import penstock.kernel.source.TopicStream
+import scala.jdk.CollectionConverters._
 
 /** How rows of a source enter the graph.
   *
@@ -20,26 +22,6 @@ case class Entry(
     edges: Seq[Edge], gatherings: Seq[Option[Gathering]], deleted: Int, place: Int, stamp: Int, ticks: Seq[Target], slots: Int, timed: Seq[Target] = Nil,
     stepped: Seq[Target] = Nil, name: String = "") {
   @transient lazy val sent: Sent[Entry] = Sent(this)
-
-  /** What a row passes that any edge takes, and the same edges behind it; none where an edge takes every row. */
-  def sieved: Option[(Expression, Entry)] = {
-    val conditions = edges.flatMap(_.first)
-    if (edges.isEmpty || conditions.size < edges.size || conditions.exists(!_.deterministic)) None
-    else Some((conditions.reduce(Or(_, _)), if (edges.size > 1 || edges.head.makers.nonEmpty) this else copy(edges.map(_.copy(filter = None)))))
-  }
-
-  /** Which of a row's `width` columns are read. */
-  def reads(width: Int): Seq[Int] = {
-    val bound = edges.flatMap(_.expressions).flatMap(_.collect { case reference: BoundReference => reference.ordinal })
-    (bound ++ Seq(deleted, place, stamp)).filter(at => at >= 0 && at < width).distinct.sorted
-  }
-
-  /** The same over rows that have only the columns that are read, as `reads` tells. */
-  def over(read: Seq[Int], width: Int): Entry = {
-    val places = read.zipWithIndex.toMap
-    def moved(at: Int): Int = if (at < width) places.getOrElse(at, -1) else at - width + read.size
-    copy(edges.map(_.mapped(moved)), deleted = moved(deleted), place = moved(place), stamp = moved(stamp))
-  }
 }
 
 /** How far a watermark has come at the end of a batch, and by which steps: see `Watermarks`. */
@@ -52,30 +34,37 @@ case class Feed(entry: Entry, output: Seq[Attribute], child: LogicalPlan) extend
   override protected def withNewChildInternal(newChild: LogicalPlan): Feed = copy(child = newChild)
 }
 
-/** Rows that somebody takes. Unlike a filter of Catalyst's it is never found to let nothing through: what is beneath it is always read. */
-case class Sieve(condition: Expression, child: LogicalPlan) extends UnaryNode {
-  override def output: Seq[Attribute] = child.output
-  override protected def withNewChildInternal(newChild: LogicalPlan): Sieve = copy(child = newChild)
-}
-
 object FeedStrategy extends SparkStrategy {
   override def apply(plan: LogicalPlan): Seq[SparkPlan] = plan match {
-    case feed: Feed => FeedExec(feed.entry, feed.output, planLater(feed.child)) :: Nil
-    case Sieve(condition, child) => FilterExec(condition, planLater(child)) :: Nil
+    case Feed(entry, output, Columns(columns, topic)) => TopicFeedExec(entry, output, columns, planLater(topic)) :: Nil
+    case Feed(entry, output, rows) => RowFeedExec(entry, output, planLater(rows)) :: Nil
     case _ => Nil
+  }
+
+  /** Columns of a topic as they are: which of them, and the topic. */
+  private object Columns {
+    def unapply(plan: LogicalPlan): Option[(Seq[Attribute], LogicalPlan)] = plan match {
+      case topic: StreamingDataSourceV2ScanRelation if topic.stream.isInstanceOf[TopicStream] => Some((topic.output, topic))
+      case Project(items, child) if items.forall(_.isInstanceOf[Attribute]) => unapply(child).map { case (_, topic) => (items.map(_.toAttribute), topic) }
+      case _ => None
+    }
   }
 }
 
 /** Rows of a source become envelopes, at work. */
-case class FeedExec(entry: Entry, output: Seq[Attribute], child: SparkPlan) extends UnaryExecNode {
+sealed trait FeedExec extends UnaryExecNode {
+  def entry: Entry
+  /** The rows of the source; each is read before the next one is asked for. */
+  protected def rows: RDD[InternalRow]
+
   override def producedAttributes: AttributeSet = AttributeSet(output)
   override def references: AttributeSet = child.outputSet
   override protected def doExecute(): RDD[InternalRow] = {
     val watermark = if (entry.timed.isEmpty && entry.stepped.isEmpty) None else moved
-    val rows = if (entry.edges.isEmpty) sparkContext.emptyRDD[InternalRow] else child.execute()
+    val found = if (entry.edges.isEmpty) sparkContext.emptyRDD[InternalRow] else rows
     // A topic that got nothing has no tasks; somebody must still wake those who wait.
     val wakes = entry.ticks.nonEmpty || watermark.nonEmpty
-    val tasks = if (rows.getNumPartitions == 0 && wakes) sparkContext.parallelize(Seq.empty[InternalRow], 1) else rows
+    val tasks = if (found.getNumPartitions == 0 && wakes) sparkContext.parallelize(Seq.empty[InternalRow], 1) else found
     val (sent, name) = (entry.sent, entry.name)
     tasks.mapPartitionsWithIndex { (partition, rows) =>
       new FeedIterator(Kept.of(name)(new EntryRoutes(sent.read())), rows, first = partition == 0, watermark)
@@ -85,7 +74,21 @@ case class FeedExec(entry: Entry, output: Seq[Attribute], child: SparkPlan) exte
   private def moved: Option[Moved] = child.collectFirst {
     case MicroBatchScanExec(_, _, topic: TopicStream, start, end, _, _) => topic.moved(start, end)
   }.flatten
-  override protected def withNewChildInternal(newChild: SparkPlan): FeedExec = copy(child = newChild)
+}
+
+/** From rows, as Spark makes them. */
+case class RowFeedExec(entry: Entry, output: Seq[Attribute], child: SparkPlan) extends FeedExec {
+  override protected def rows: RDD[InternalRow] = child.execute()
+  override protected def withNewChildInternal(newChild: SparkPlan): RowFeedExec = copy(child = newChild)
+}
+
+/** From the columns of a topic: what is read of a row is read where it lies, and nothing else of it. */
+case class TopicFeedExec(entry: Entry, output: Seq[Attribute], columns: Seq[Attribute], child: SparkPlan) extends FeedExec with ColumnarToRowTransition {
+  override protected def rows: RDD[InternalRow] = {
+    val taken = columns.map(column => child.output.indexWhere(_.exprId == column.exprId)).toArray
+    child.executeColumnar().mapPartitions(_.flatMap(batch => new ColumnarBatch(taken.map(batch.column), batch.numRows).rowIterator.asScala))
+  }
+  override protected def withNewChildInternal(newChild: SparkPlan): TopicFeedExec = copy(child = newChild)
 }
 
 /** One task's share of a source.
@@ -98,6 +101,8 @@ final class FeedIterator(made: EntryRoutes, rows: Iterator[InternalRow], first: 
   private val combiners = made.combined.map { case (to, gathering) => if (gathering == null) null else new Combiner(to, gathering) }
   private val ready = new ArrayDeque[Array[Byte]]()
   private val writer = new UnsafeRowWriter(2, 256)
+  /** Those whose turn it is to give out what they have gathered. */
+  private val emptying = new ArrayDeque[Combiner]()
   private var ended = false
   if (first) entry.ticks.foreach(to => ready.add(Envelope.stamped(Envelope.of(to, Envelope.Tick, FeedIterator.Nothing, FeedIterator.Nothing), 0, Long.MinValue, Long.MinValue)))
   if (first) for (moved <- watermark; slot <- 0 until entry.slots) {
@@ -106,14 +111,20 @@ final class FeedIterator(made: EntryRoutes, rows: Iterator[InternalRow], first: 
   }
 
   override def hasNext: Boolean = {
-    while (ready.isEmpty && !ended) {
-      if (rows.hasNext) send(rows.next())
+    while (ready.isEmpty && !(ended && emptying.isEmpty)) {
+      if (!emptying.isEmpty) take()
+      else if (rows.hasNext) send(rows.next())
       else {
-        combiners.foreach(c => if (c != null) c.flush(ready))
+        combiners.foreach(c => if (c != null) emptying.add(c))
         ended = true
       }
     }
     !ready.isEmpty
+  }
+
+  private def take(): Unit = {
+    val envelope = emptying.peek().take()
+    if (envelope == null) emptying.poll() else ready.add(envelope)
   }
 
   override def next(): InternalRow = {
@@ -145,7 +156,10 @@ final class FeedIterator(made: EntryRoutes, rows: Iterator[InternalRow], first: 
   private def send(route: Route, combiner: Combiner, row: InternalRow, weight: Long, stamp: Long, place: Long): Unit =
     if (route.drops) route.valueOf(row)
     else if (combiner == null || !combiner.pays) ready.add(route.envelope(row, weight, stamp, place))
-    else combiner.add(route.keyOf(row), route.valueOf(row), weight, stamp, place, ready)
+    else {
+      combiner.add(route.keyOf(row), route.valueOf(row), weight, stamp, place)
+      if (combiner.isFull && !emptying.contains(combiner)) emptying.add(combiner)
+    }
 }
 
 /** The edges of a source, compiled. */

@@ -7,9 +7,8 @@ import org.apache.spark.sql.catalyst.expressions.UnsafeRow
 import penstock.kernel.state.Entries
 
 /** What the folds of one key have gathered: numbers, and where numbers do not suffice, objects. */
-final class Gathered(longs: Int, objects: Int) {
-  val numbers = new Array[Long](longs)
-  val things = new Array[AnyRef](objects)
+final class Gathered(var numbers: Array[Long], var things: Array[AnyRef]) {
+  def this(longs: Int, objects: Int) = this(new Array[Long](longs), new Array[AnyRef](objects))
 }
 
 /** One aggregate function of an aggregate, kept under changes.

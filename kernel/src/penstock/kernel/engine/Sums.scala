@@ -66,6 +66,11 @@ object Wide {
     numbers(at) += high + (if (java.lang.Long.compareUnsigned(sum, low) < 0) 1L else 0L)
     numbers(at + 1) = sum
   }
+  /** The nearest double. */
+  def double(numbers: Array[Long], at: Int): Double = {
+    val (high, low) = (numbers(at), numbers(at + 1))
+    if (high == (low >> 63)) low.toDouble else BigInteger.valueOf(high).shiftLeft(64).add(Numbers.unsigned(low)).doubleValue
+  }
 }
 
 /** Sums decimals exactly. Three numbers: how many were not NULL, and the sum of the unscaled values in 128 bits, wide enough for 2^64 values of 18
@@ -144,11 +149,39 @@ case class DoubleSumFold(from: DataType, average: Boolean) extends Fold {
   override def read(in: DataInput): AnyRef = ExactSum.read(in)
 }
 
-/** Numbers of any of Spark's types, read from a row. */
+/** Averages whole numbers, which Spark adds up as doubles: exactly, whatever the order, and rounds once. Three numbers: how many were not NULL, and the
+  * sum of the doubles in 128 bits; a double that was a whole number is one.
+  */
+case class WholeAverageFold(from: DataType) extends Fold {
+  override def longs: Int = 3
+  override def merges: Boolean = true
+  override def add(g: Gathered, n: Int, o: Int, row: UnsafeRow, input: Int, weight: Long): Unit =
+    if (!row.isNullAt(input)) {
+      g.numbers(n) += weight
+      val value = Numbers.whole(row, input, from).toDouble
+      if (value < WholeAverageFold.Beyond) Wide.add(g.numbers, n + 1, value.toLong, weight)
+      else Wide.addHalves(g.numbers, n + 1, weight >> 1, weight << 63)
+    }
+  override def merge(g: Gathered, n: Int, o: Int, other: Gathered): Unit = {
+    g.numbers(n) += other.numbers(n)
+    Wide.addHalves(g.numbers, n + 1, other.numbers(n + 1), other.numbers(n + 2))
+  }
+  override def fill(g: Gathered, n: Int, o: Int, entries: Array[Entries], buffer: InternalRow, at: Int): Unit = {
+    buffer.setDouble(at, Wide.double(g.numbers, n + 1))
+    buffer.setLong(at + 1, g.numbers(n))
+  }
+}
+
+object WholeAverageFold {
+  /** 2^63: what the largest numbers become as doubles, and no number of 64 bits is. */
+  private val Beyond = 9223372036854775808.0
+}
+
+/** Numbers of any of Spark's types, days and times too, read from a row. */
 object Numbers {
   def whole(row: InternalRow, at: Int, from: DataType): Long = from match {
-    case LongType => row.getLong(at)
-    case IntegerType => row.getInt(at)
+    case LongType | TimestampType | TimestampNTZType => row.getLong(at)
+    case IntegerType | DateType => row.getInt(at)
     case ShortType => row.getShort(at)
     case ByteType => row.getByte(at)
   }

@@ -52,6 +52,12 @@ final class Log private (val folder: Path) {
       "Create it with create_topic."))
   }
 
+  /** The first offset of a topic's partition that is kept. */
+  def begin(topic: String, partition: Int): Long = synchronized { open.begin(topic, partition) }
+
+  /** The frame before which only the newest record of each key of a topic is there for sure. */
+  def compacted(topic: String): Long = synchronized { open.compacted(topic) }
+
   /** The stretches that hold frames of `[from, until)`, each with the frame after its last. */
   def in(from: Long, until: Long): Array[(Stretch, Long)] = synchronized {
     val ends = stretches.drop(1).map(_.first) :+ mark.next

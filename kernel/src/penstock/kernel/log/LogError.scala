@@ -17,6 +17,12 @@ object LogError {
   def senseless(what: String, error: Exception): DamagedLog =
     new DamagedLog(s"$what cannot be read", String.valueOf(error.getMessage).linesIterator.take(1).mkString, "Restore the file from a copy.")
 
+  def gone(topic: String, partition: Int, offset: Long, begin: Long): LogError =
+    new LogError(
+      s"""topic "$topic", partition $partition, offset $offset is kept no longer""",
+      s"The first offset that is there is $begin.",
+      "Read from there on. How long records are kept: penstock log describe")
+
   def damaged(topic: String, partition: Int, base: Long, count: Long, why: String): DamagedLog =
     new DamagedLog(
       s"""topic "$topic", partition $partition, offsets $base to ${base + count - 1} are damaged""",

@@ -16,6 +16,12 @@ final class Scanned(base: Map[String, Standing], first: Long) {
 
   def topics: Map[String, Topic] = known.map { case (name, standing) => name -> standing.topic }
 
+  /** The first offset of a topic's partition that is kept. */
+  def begin(topic: String, partition: Int): Long = known.get(topic).fold(0L)(_.begins.lift(partition).getOrElse(0L))
+
+  /** The frame before which only the newest record of each key of a topic is there for sure. */
+  def compacted(topic: String): Long = known.get(topic).fold(0L)(_.compacted)
+
   /** The number after that of the last frame. */
   def next: Long = lost.next
 
@@ -35,7 +41,7 @@ final class Scanned(base: Map[String, Standing], first: Long) {
 
   /** The catalog after the last frame. */
   def standing: Map[String, Standing] =
-    known.map { case (name, standing) => name -> tracks.get(name).fold(standing)(_.standing(standing.topic)) }
+    known.map { case (name, standing) => name -> tracks.get(name).fold(standing)(_.standing(standing)) }
 
   private def begun(topic: String, catalog: Map[String, Standing]): Track =
     new Track(catalog.getOrElse(topic, Standing.created(nameless(topic))), first, lost)
@@ -45,6 +51,14 @@ final class Scanned(base: Map[String, Standing], first: Long) {
     Option(control.get("columns")).foreach { columns =>
       known.get(columns.get("topic").asText).foreach { standing =>
         learn(standing.topic.grown(Topic.schema(columns.get("schema"), standing.topic.key)))
+      }
+    }
+    Option(control.get("begins")).foreach { gone =>
+      known.get(gone.get("topic").asText).foreach(standing => known += standing.topic.name -> standing.without(gone))
+    }
+    Option(control.get("compacted")).filter(_.has("below")).foreach { run =>
+      known.get(run.get("topic").asText).foreach { standing =>
+        known += standing.topic.name -> standing.copy(compacted = math.max(standing.compacted, run.get("below").asLong))
       }
     }
   }

@@ -12,6 +12,7 @@ final class Stretch(folder: Path, val first: Long, before: Stretch) {
   private val name = f"$first%020d"
   private var sealedAway = false
   private var prelude: Prelude = _
+  private var listed: Array[SealedFile] = _
   private var file: ReadFile = _
   private var scan: FrameScan = _
   private var growing: Scanned = _
@@ -25,12 +26,20 @@ final class Stretch(folder: Path, val first: Long, before: Stretch) {
     if (!sealedAway && Files.exists(headers)) {
       sealedAway = true
       prelude = null
+      listed = null
       forget()
     }
     sealedAway
   }
 
-  def files: Array[SealedFile] = loaded.files
+  /** Where its records lie: as its prelude says, or the list that has replaced that. */
+  def files: Array[SealedFile] = {
+    if (listed == null) listed = SealedFiles.in(sealedFolder).getOrElse(loaded.files)
+    listed
+  }
+
+  /** Its files may have been rewritten since they were looked at. */
+  def listAgain(): Unit = listed = null
 
   /** The next offset of each partition of a topic when the stretch began; none if its prelude cannot be read. */
   def ends(topic: String): Array[Long] =

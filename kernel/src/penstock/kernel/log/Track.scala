@@ -83,10 +83,11 @@ final class Track(base: Standing, first: Long, lost: Lost) {
 
   private def paceOf(by: String): Pace.Standing = if (by == By.Partition) base.partitions else base.producers
 
-  /** How far the topic has come after all of it. */
-  def standing(topic: Topic): Standing = {
+  /** How far the topic has come after all of it; `known` is what else is known of it then. */
+  def standing(known: Standing): Standing = {
     val until = base.until ++ untils.map { case (scope, steps) => scope -> steps.last }
-    Standing(topic, Array.tabulate(topic.partitions)(reached), tops.last, until, paceAfter(By.Partition), paceAfter(By.Producer))
+    known.copy(ends = Array.tabulate(known.topic.partitions)(reached), top = tops.last, until = until,
+      partitions = paceAfter(By.Partition), producers = paceAfter(By.Producer))
   }
 
   private def paceAfter(by: String): Pace.Standing = {

@@ -43,6 +43,9 @@ object Home {
 
   /** One record batch of a sealed file. */
   val Sealed = 3
+
+  /** The same, where not every offset has a record: `count`, `skip` and `take` are of offsets, not of rows. */
+  val Sparse = 4
 }
 
 /** Records of one topic and partition that lie together, and the bytes that hold them: a record batch, or a staged file of several.
@@ -81,7 +84,7 @@ final case class Chunk(
   }
 
   def damaged(topic: String): DamagedLog = {
-    val where = if (home == Home.Sealed) file else s"frame $frame, in $file"
+    val where = if (home == Home.Sealed || home == Home.Sparse) file else s"frame $frame, in $file"
     LogError.damaged(topic, partition, base, count, s"The checksum does not hold in $where.")
   }
 

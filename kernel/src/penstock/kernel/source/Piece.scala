@@ -5,7 +5,7 @@ import org.apache.spark.sql.connector.read.InputPartition
 import scala.collection.mutable.ArrayBuffer
 
 /** What one task reads: chunks in the order of the log, with the stamps of their frames, by the column that has them. */
-final class Piece(val options: ReadOptions, val chunks: Array[Chunk], val stamps: Map[String, Stamps]) extends InputPartition
+final class Piece(val options: ReadOptions, val chunks: Array[Chunk], val stamps: Map[String, Stamps], val moment: Option[Moment]) extends InputPartition
 
 object Piece {
 

@@ -23,7 +23,7 @@ final class PieceReaders(columns: Array[Wanted]) extends PartitionReaderFactory 
 /** Reads a piece, one record batch of the log at a time.
   *
   * Out: batches whose columns point into one byte array, which the next batch overwrites. Bytes are checked before they are looked at.
-  * A chunk whose file has been sealed away since it was planned is looked up again in the sealed stretch.
+  * A chunk whose file has gone since it was planned, sealed or rewritten, is looked up again in the sealed stretch.
   */
 final class PieceReader(piece: Piece, columns: Array[Wanted]) extends PartitionReader[ColumnarBatch] {
   private val ahead = new ArrayDeque[Chunk](java.util.Arrays.asList(piece.chunks: _*))
@@ -35,8 +35,11 @@ final class PieceReader(piece: Piece, columns: Array[Wanted]) extends PartitionR
     batch = null
     while (batch == null && !ahead.isEmpty) {
       val chunk = ahead.poll()
-      try if (chunk.home == Home.Staged) unfold(chunk) else batch = read(chunk)
-      catch { case _: NoSuchFileException => relocate(chunk) }
+      try chunk.home match {
+        case Home.Staged => unfold(chunk)
+        case Home.Sparse => batch = readSparse(chunk)
+        case _ => batch = read(chunk)
+      } catch { case _: NoSuchFileException => relocate(chunk) }
     }
     batch != null
   }
@@ -47,8 +50,27 @@ final class PieceReader(piece: Piece, columns: Array[Wanted]) extends PartitionR
 
   private def read(chunk: Chunk): ColumnarBatch = {
     val record = if (columns.exists(_.isStored(chunk.layout))) stored(chunk) else null
-    new ColumnarBatch(columns.map(_.vector(chunk, record, piece.stamps)), chunk.take)
+    batchOf(chunk, record)
   }
+
+  /** The rows with the offsets wanted; null if there are none. */
+  private def readSparse(chunk: Chunk): ColumnarBatch = {
+    val record = stored(chunk)
+    val offsets = Wanted.offsets(chunk, record)
+    def rowOf(offset: Long): Int = {
+      var (low, high) = (0, record.rows)
+      while (low < high) {
+        val middle = (low + high) >>> 1
+        if (offsets.getLong(middle) < offset) low = middle + 1 else high = middle
+      }
+      low
+    }
+    val (first, end) = (rowOf(chunk.base + chunk.skip), rowOf(chunk.base + chunk.skip + chunk.take))
+    if (first == end) null else batchOf(chunk.copy(skip = first, take = end - first), record)
+  }
+
+  private def batchOf(chunk: Chunk, record: RecordBytes): ColumnarBatch =
+    new ColumnarBatch(columns.map(_.vector(chunk, record, piece.stamps)), chunk.take)
 
   private def stored(chunk: Chunk): RecordBytes = {
     if (chunk.bytes > PieceReader.Most)
@@ -79,9 +101,7 @@ final class PieceReader(piece: Piece, columns: Array[Wanted]) extends PartitionR
   }
 
   private def relocate(chunk: Chunk): Unit = {
-    val from = chunk.base + chunk.skip
-    def plan = new Plan(Log.at(piece.options.path), piece.options)
-    val found = if (chunk.home == Home.Sealed) None else plan.sealedChunks(chunk.stretch, chunk.partition, from, from + chunk.take)
+    val found = new Plan(Log.at(piece.options.path), piece.options, piece.moment).again(chunk)
     found.getOrElse(throw chunk.missing(piece.options.topic)).reverse.foreach(ahead.addFirst)
   }
 

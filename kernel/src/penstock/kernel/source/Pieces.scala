@@ -10,14 +10,16 @@ final class Pieces(log: Log, options: ReadOptions, topic: StructType, columns: S
 
   def readers: PartitionReaderFactory = new PieceReaders(Wanted.of(columns, topic, options.others.keys))
 
-  /** The records of frames `[from, until)`. */
-  def between(from: Long, until: Long): Array[InputPartition] = log.synchronized {
-    val chunks = new Plan(log, options).chunks(from, until)
+  /** The records of frames `[from, until)`; of a topic as it stands there, where that is what is asked for (`moment`): who reads on sees
+    * newer records for those that are compacted meanwhile.
+    */
+  def between(from: Long, until: Long, moment: Option[Moment] = None): Array[InputPartition] = log.synchronized {
+    val chunks = new Plan(log, options, moment).chunks(from, until)
     val own = Seq(Hidden.Watermark -> options) ++ options.others.map { case (stream, how) => Hidden.watermarkOf(stream) -> how }
     val stamps = own.filter { case (column, _) => columns.fieldNames.contains(column) }.map { case (column, how) => column -> Stamps.of(log, how, from, until) }.toMap
     Piece.divided(chunks, SparkContext.getOrCreate().defaultParallelism).map { run =>
       val within = stamps.map { case (column, all) => column -> all.within(run.map(_.frame).min, run.map(_.until).max) }
-      new Piece(options, run, within): InputPartition
+      new Piece(options, run, within, moment): InputPartition
     }
   }
 }

@@ -4,12 +4,24 @@ import penstock.kernel.log._
 
 import scala.collection.mutable
 
+/** What a read that ends at frame `until` was promised when it began: the topic, compacted before frame `compacted`, as it stands there. */
+final case class Moment(until: Long, compacted: Long) {
+
+  /** Refuses a file from which records have gone since, for newer ones that are not read. */
+  def check(topic: String, file: SealedFile): Unit =
+    if (file.below > compacted && file.below > until)
+      throw new LogError(
+        s"""topic "$topic" was compacted while it was read""",
+        "Records that were to be read have gone for newer ones, which came after reading began.",
+        "Read it again.")
+}
+
 /** The records of a topic in a range of the log become chunks: where each of its record batches lies, sealed or not.
   *
   * Sealed stretches that lie in the range as a whole are read without a look at their frames. Records that should be in the range and are
   * not are damage, and told: the offsets of a partition follow each other, within a stretch and from one to the next.
   */
-final class Plan(log: Log, options: ReadOptions) {
+final class Plan(log: Log, options: ReadOptions, moment: Option[Moment]) {
   private val topic = log.topic(options.topic)
   private val layouts = mutable.HashMap.empty[(Boolean, Int, Seq[String]), BlockLayout]
 
@@ -26,6 +38,7 @@ final class Plan(log: Log, options: ReadOptions) {
         else inSealed(stretch, end, range)
       chunks.flatMap(chunk => chunk.between(options.from(chunk.partition), options.until(chunk.partition)))
     }
+    found.foreach(checkKept)
     log.unread.filter(_._1 < range.endFrame).foreach { case (first, next) =>
       throw new DamagedLog(
         s"frames $first to ${next - 1} cannot be read",
@@ -35,11 +48,22 @@ final class Plan(log: Log, options: ReadOptions) {
     found
   }
 
-  /** Offsets `[from, until)` of a partition in a stretch, if that has been sealed. */
-  def sealedChunks(first: Long, partition: Int, from: Long, until: Long): Option[Seq[Chunk]] = log.synchronized {
-    log.in(first, first + 1).find(_._1.first == first).filter(each => log.isSealed(each._1)).map { case (stretch, end) =>
-      filesOf(stretch).filter(_.partition == partition).flatMap(inFile(stretch, end, _, from, until))
-    }
+  /** Where the records of a chunk lie whose file has gone: it has been sealed, or what was sealed has been rewritten. None if they are
+    * nowhere.
+    */
+  def again(chunk: Chunk): Option[Seq[Chunk]] = log.synchronized {
+    log.refresh()
+    checkKept(chunk)
+    val (from, until) = (chunk.base + chunk.skip, chunk.base + chunk.skip + chunk.take)
+    log.in(chunk.stretch, chunk.stretch + 1).find(_._1.first == chunk.stretch).filter(each => log.isSealed(each._1)).map { case (stretch, end) =>
+      stretch.listAgain()
+      filesOf(stretch).filter(_.partition == chunk.partition).flatMap(inFile(stretch, end, _, from, until))
+    }.filterNot(_.exists(_.file == chunk.file))
+  }
+
+  private def checkKept(chunk: Chunk): Unit = {
+    val begin = log.begin(topic.name, chunk.partition)
+    if (chunk.base + chunk.skip < begin) throw LogError.gone(topic.name, chunk.partition, chunk.base + chunk.skip, begin)
   }
 
   private def inJournal(stretch: Stretch, end: Long, range: Places): Seq[Chunk] = {
@@ -99,12 +123,13 @@ final class Plan(log: Log, options: ReadOptions) {
   private def filesOf(stretch: Stretch): Seq[SealedFile] = stretch.files.toSeq.filter(_.topic == topic.name)
 
   private def inFile(stretch: Stretch, end: Long, file: SealedFile, from: Long, until: Long): Seq[Chunk] = {
+    moment.foreach(_.check(topic.name, file))
     val path = stretch.sealedFolder.resolve(file.name).toString
     val columns = layout(isSealed = true, file.schema, file.extras)
-    val bases = file.batches.scanLeft(file.base)(_ + _.count)
-    file.batches.toSeq.zip(bases).flatMap { case (batch, base) =>
-      Chunk(Home.Sealed, path, batch.start, batch.bytes, batch.crc, stretch.first,
-        stretch.first << Place.IndexBits, end, 0L, file.partition, base, batch.count, 0, batch.count, columns).between(from, until)
+    file.batches.toSeq.flatMap { batch =>
+      val count = math.toIntExact(batch.end - batch.base)
+      Chunk(if (file.sparse) Home.Sparse else Home.Sealed, path, batch.start, batch.bytes, batch.crc, stretch.first,
+        stretch.first << Place.IndexBits, end, 0L, file.partition, batch.base, count, 0, count, columns).between(from, until)
     }
   }
 

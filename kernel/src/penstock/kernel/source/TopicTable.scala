@@ -45,7 +45,7 @@ final class TopicScan(log: Log, options: ReadOptions, topic: StructType, columns
     val from = if (begin == 0) log.earliest else begin
     Cut.check(log, from, mark)
     Cut.check(log, until, mark)
-    TopicBatch(log.identity, options, columns, from, until)(new Pieces(log, options, topic, columns))
+    TopicBatch(log.identity, options, columns, from, until)(new Pieces(log, options, topic, columns), log.compacted(options.topic))
   }
 
   override def toBatch: Batch = batch
@@ -55,8 +55,8 @@ final class TopicScan(log: Log, options: ReadOptions, topic: StructType, columns
 }
 
 /** Frames `[from, until)` of a topic. Equal ones are read once where Spark can share them. */
-final case class TopicBatch(identity: String, options: ReadOptions, columns: StructType, from: Long, until: Long)(pieces: Pieces)
+final case class TopicBatch(identity: String, options: ReadOptions, columns: StructType, from: Long, until: Long)(pieces: Pieces, compacted: Long)
     extends Batch {
-  override def planInputPartitions(): Array[InputPartition] = pieces.between(from, until)
+  override def planInputPartitions(): Array[InputPartition] = pieces.between(from, until, Some(Moment(until, compacted)))
   override def createReaderFactory(): PartitionReaderFactory = pieces.readers
 }

@@ -30,6 +30,10 @@ object Wanted {
     if (at >= 0) new Plain(at, topic(at).dataType) else hidden(Hidden.columns(topic, others)(field.name))
   }
 
+  /** The offsets of all rows of a sealed record batch. */
+  def offsets(chunk: Chunk, stored: RecordBytes): ColumnVector =
+    column(chunk.copy(skip = 0, take = stored.rows), stored, 0, LongType)
+
   private def hidden(field: StructField): Wanted = field.name match {
     case Hidden.Partition => new Stamp(-1, IntegerType, chunk => new Made.ConstantInt(IntegerType, chunk.partition))
     case Hidden.Offset => new Stamp(0, LongType, chunk => new Made.RisingLong(LongType, chunk.base + chunk.skip))

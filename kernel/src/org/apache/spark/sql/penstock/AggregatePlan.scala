@@ -141,12 +141,13 @@ final class AggregatePlan(node: LogicalAggregate, growing: Boolean) {
 
   private def average(e: AggregateExpression, f: Average): Fold = f.child.dataType match {
     case d: DecimalType => DecimalSumFold(d, f.sumDataType.asInstanceOf[DecimalType], average = true)
-    case ByteType | ShortType | IntegerType | LongType | FloatType | DoubleType => DoubleSumFold(f.child.dataType, average = true)
+    case ByteType | ShortType | IntegerType | LongType => WholeAverageFold(f.child.dataType)
+    case FloatType | DoubleType => DoubleSumFold(f.child.dataType, average = true)
     case other => throw new Unsupported(e.sql, s"an average of ${other.sql} is not supported yet")
   }
 
   private def extreme(valueType: DataType, largest: Boolean): Fold =
-    if (growing) GrowingExtreme(valueType, largest) else Extreme(valueType, largest)
+    if (growing) GrowingExtreme.of(valueType, largest) else Extreme(valueType, largest)
 
   private def buffered(e: AggregateExpression, f: AggregateFunction): Planned = {
     if (!f.deterministic && !AggregatePlan.byOrder(f)) throw new Unsupported(e.sql, "its answer is not determined by its input")

@@ -177,7 +177,7 @@ object Door {
   def bound(e: Expression, row: JavaList[Attribute]): Expression = BindReferences.bindReference(e.transformUp {
     case GetStructField(made: CreateNamedStruct, field, _) => made.valExprs(field)
     case format: DateFormatClass => FormattedTime.of(format)
-  }, AttributeSeq(seq(row)))
+  }.transform { case struct: CreateNamedStruct => LongStruct.of(struct) }, AttributeSeq(seq(row)))
   def edge(
       operator: Int, port: Int, chain: Int, makers: JavaList[Maker], filter: Expression, key: JavaList[Expression], value: JavaList[Expression],
       row: JavaList[Attribute]): Edge = {
@@ -263,11 +263,7 @@ object Door {
     val entry = Entry(seq(edges), gatherings, at("_deleted"), at("_place"), at("_watermark"), targets(ticks), slots, targets(timed),
       targets(stepped), UUID.randomUUID.toString)
     val output = Seq(AttributeReference("envelope", BinaryType, nullable = false)(), AttributeReference("group", LongType, nullable = false)())
-    val (rows, left) = entry.sieved.fold((frame.queryExecution.analyzed, entry)) { case (condition, left) =>
-      (Sieve(condition.transform { case reference: BoundReference => columns(reference.ordinal) }, frame.queryExecution.analyzed), left)
-    }
-    val read = left.reads(columns.size)
-    ClassicDataset.ofRows(frame.sparkSession, Feed(left.over(read, columns.size), output, Project(read.map(columns), rows)))
+    ClassicDataset.ofRows(frame.sparkSession, Feed(entry, output, frame.queryExecution.analyzed))
   }
 
   /** Where levels tell which windows are open. */
