@@ -10,7 +10,9 @@ from penstock.log import Log
 pytest.register_assert_rewrite(
     "tests.log.contract",
     "tests.log.contract_appends",
+    "tests.log.contract_groups",
     "tests.log.contract_marks",
+    "tests.log.contract_one_order",
     "tests.log.contract_values",
     "tests.log.dying",
     "tests.log.story",

@@ -1,6 +1,5 @@
 """The contract, third part: an append is one transaction, done once, under the conditions that it names."""
 
-from datetime import UTC, datetime, timedelta
 from threading import Thread
 from typing import Any
 
@@ -10,7 +9,7 @@ import pytest
 from penstock.errors import ConditionFailed, LogError
 from penstock.log import EndOffset, Epoch, Log
 from penstock.log.records import Span
-from tests.log.contract import ORDERS, Opener, orders, read_ids
+from tests.log.contract import Opener, orders, read_ids
 from tests.texts import refused
 
 
@@ -18,7 +17,7 @@ def test_one_append_to_several_topics_is_one_transaction(shop: Log) -> None:
     shop.create_topic("payments", "id INT")
     done = shop.append_all({"orders": orders(1), "payments": [{"id": 1}, {"id": 2}]})
     assert done.spans == (Span("orders", 0, base=0, count=1), Span("payments", 0, base=0, count=2))
-    assert {e.appended_at for name in ("orders", "payments") for e in shop.read(name)} == {done.appended_at}
+    assert min(e.appended_at for name in ("orders", "payments") for e in shop.read(name)) == done.appended_at
 
 
 def test_a_misfit_in_one_topic_keeps_all_topics_as_they_were(shop: Log) -> None:
@@ -86,8 +85,6 @@ def test_a_sequence_may_be_any_kind_of_integer(shop: Log) -> None:
 
 
 def test_names_and_notes_that_no_reader_could_read_are_refused(shop: Log) -> None:
-    with pytest.raises(LogError, match="a scope cannot be named"):
-        shop.punctuate("orders", datetime(2026, 1, 1, tzinfo=UTC), scope="\ud800")
     with pytest.raises(LogError, match="an epoch is named by a str"):
         shop.raise_epoch(5)  # type: ignore[arg-type]
     for note in ({"lag": float("nan")}, {"name": "\ud800"}):
@@ -98,9 +95,11 @@ def test_names_and_notes_that_no_reader_could_read_are_refused(shop: Log) -> Non
 def test_an_append_can_depend_on_where_a_partition_ends(shop: Log) -> None:
     shop.create_topic("payments", "id INT")
     shop.append("orders", orders(1), expect=[EndOffset("orders", 0, 0)])
-    with refused("log/end-offset-passed"):
+    with pytest.raises(ConditionFailed, match='partition 0 of "orders" does not end at 0'):
         shop.append_all({"orders": orders(2), "payments": [{"id": 1}]}, expect=[EndOffset("orders", 0, 0)])
-    assert shop.ends("orders") == (1,) and shop.ends("payments") == (0,)
+    assert read_ids(shop) == [1] and read_ids(shop, "payments") == []
+    shop.append("orders", orders(3), expect=[EndOffset("orders", 0, shop.ends("orders")[0])])
+    assert read_ids(shop) == [1, 3]
 
 
 def test_an_append_of_an_old_epoch_is_refused_as_a_whole(shop: Log) -> None:
@@ -109,7 +108,7 @@ def test_an_append_of_an_old_epoch_is_refused_as_a_whole(shop: Log) -> None:
     shop.append("orders", orders(1), expect=[Epoch("owner", mine)])
     assert shop.raise_epoch("owner") == shop.epoch("owner") == mine + 1
     with refused("log/epoch-over"):
-        shop.append("orders", orders(2), expect=[EndOffset("orders", 0, 1), Epoch("owner", mine)])
+        shop.append("orders", orders(2), expect=[EndOffset("orders", 0, shop.ends("orders")[0]), Epoch("owner", mine)])
     assert read_ids(shop) == [1]
 
 
@@ -117,16 +116,6 @@ def test_a_refused_append_does_not_use_up_its_sequence(shop: Log) -> None:
     with pytest.raises(ConditionFailed):
         shop.append("orders", orders(1), producer="shop", sequence=1, expect=[EndOffset("orders", 0, 5)])
     assert not shop.append("orders", orders(1), producer="shop", sequence=1).repeated
-
-
-def test_append_times_never_go_back_even_if_the_clock_does(open_log: Opener) -> None:
-    now = 0
-    log, behind = open_log(clock=lambda: now), open_log(clock=lambda: 20)
-    log.create_topic("orders", ORDERS)
-    for who, now in [(log, 50), (log, 40), (log, 60), (behind, 0), (log, 10)]:  # noqa: B007
-        who.append("orders", orders(1))
-    times = [entry.appended_at - datetime(1970, 1, 1, tzinfo=UTC) for entry in log.read("orders")]
-    assert [time // timedelta(microseconds=1) for time in times] == [50, 50, 60, 60, 60]
 
 
 def test_threads_append_side_by_side(wide: Log) -> None:

@@ -10,7 +10,9 @@ import pytest
 
 from penstock.errors import SchemaError
 from penstock.log import Log, Record
-from tests.log.contract import NOON, ORDERS, Opener, orders
+from penstock.log.correction import Correction
+from penstock.log.topic import EventTime
+from tests.log.contract import NOON, ORDERS, SECOND, Opener, orders
 from tests.texts import refused
 
 # What a record carries
@@ -381,3 +383,47 @@ def test_the_columns_of_a_raw_topic_cannot_change(log: Log) -> None:
     log.create_topic("raw")
     with refused("log/schema-raw"):
         log.change_schema("raw", "key BINARY, value BINARY, time TIMESTAMP, more STRING")
+
+
+# Event times
+
+READINGS = "id INT, made TIMESTAMP, sent TIMESTAMP, got TIMESTAMP, at TIMESTAMP"
+
+
+def test_corrected_event_times_are_made_when_records_are_appended(log: Log) -> None:
+    time = EventTime("at", corrected=Correction("made", "sent", "got", timedelta(hours=1)))
+    log.create_topic("readings", READINGS, event_time=time)
+    hour, wrong = 3600 * SECOND, NOON.replace(year=1970)
+    rows = [
+        {"made": NOON, "sent": NOON + 10 * SECOND, "got": NOON + 40 * SECOND, "at": wrong},  # 30 s behind
+        {"made": NOON, "sent": NOON + hour, "got": NOON + SECOND},  # 59:59 ahead
+        {"made": NOON, "sent": NOON, "got": NOON + hour},  # just within the bound
+        {"made": NOON, "sent": NOON, "got": NOON + hour + SECOND},  # beyond it
+        {"made": NOON, "got": NOON + SECOND},
+        {"made": NOON, "sent": NOON},
+        {"sent": NOON, "got": NOON + 2 * SECOND},
+        {},
+    ]
+    log.append("readings", rows)
+    found = [entry.value["at"] for entry in log.read("readings")]  # type: ignore[index,call-overload]
+    offsets = [30 * SECOND, -hour + SECOND, hour, hour + SECOND, SECOND, 0 * SECOND, 2 * SECOND]
+    assert found == [*(NOON + each for each in offsets), None]
+
+
+def test_what_is_read_of_corrected_times_can_be_appended_again(log: Log) -> None:
+    time = EventTime("at", corrected=Correction("made", "sent", "got"))
+    for name in ("readings", "copy"):
+        log.create_topic(name, READINGS, event_time=time)
+    log.append("readings", [{"made": NOON, "sent": NOON, "got": NOON + SECOND}])
+    (batch,) = log.batches("readings", columns=["id", "made", "sent", "got", "at"])
+    log.append("copy", batch)
+    log.append("copy", batch.drop_columns(["at"]))
+    assert [entry.time for entry in log.read("copy")] == [NOON + SECOND] * 2
+
+
+def test_a_topic_that_cannot_be_corrected_so_is_refused(log: Log) -> None:
+    for columns in (("made", "sent", "at"), ("made", "sent", "id")):
+        with pytest.raises(SchemaError, match="cannot be corrected so"):
+            log.create_topic("readings", READINGS, event_time=EventTime("at", corrected=Correction(*columns)))
+    with refused("log/no-topic-plausible"):
+        log.create_topic("orders", ORDERS, event_time=EventTime("at", plausible=timedelta(days=-1)))

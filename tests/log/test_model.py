@@ -1,5 +1,7 @@
 """Random stories: whatever is done to a log, in any order and by any handle, it holds what plain lists would."""
 
+import operator
+from datetime import timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -8,11 +10,12 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from penstock.errors import ConditionFailed, SchemaError
+from penstock.errors import ConditionFailed, RecordsGone, SchemaError
 from penstock.log import Appended, EndOffset, Epoch, Limits, Log, Place
 from penstock.log.catalog import Catalog
 from penstock.log.journal import Journal
 from penstock.log.records import instant
+from penstock.log.retention import FOREVER, Retention
 from tests.effort import examples
 from tests.log.disks import QuickDisk
 from tests.log.test_places import staged
@@ -29,7 +32,9 @@ Found = tuple[int, int, int, int, int, Row]
 
 
 class Story(RuleBasedStateMachine):
-    """The log under test, open twice, and beside it `records`: what must be in it, in the order of places."""
+    """The log under test, open twice, and beside it `records`: what was ever in it, in the order of places; what is
+    kept of it lies at and after `begins`.
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -38,6 +43,7 @@ class Story(RuleBasedStateMachine):
         self.logs: list[Log] = []
         self.columns = dict.fromkeys(TOPICS, 1)
         self.records: dict[str, list[Found]] = {topic: [] for topic in TOPICS}
+        self.begins = {"one": [0], "three": [0, 0, 0]}
         self.sequences: dict[int, Appended] = {}
         self.epoch = self.frame = self.last_id = 0
         self.now = self.latest = 1000
@@ -166,6 +172,28 @@ class Story(RuleBasedStateMachine):
     def seal(self, who: int) -> None:
         assert self.logs[who].seal() == 0
 
+    @rule(who=who, topic=topics, age=st.integers(0, 10))
+    def let_old_records_go(self, who: int, topic: str, age: int) -> None:
+        gone = self.let_go(who, topic, Retention(age=timedelta(microseconds=age)))
+        assert all(found[4] < self.now - age for found in gone)
+
+    @rule(who=who, topic=topics, most=st.integers(0, 3_000))
+    def let_go_what_is_too_much(self, who: int, topic: str, most: int) -> None:
+        self.let_go(who, topic, Retention(bytes=most))
+
+    def let_go(self, who: int, topic: str, retention: Retention) -> list[Found]:
+        """The records that went."""
+        log, before = self.logs[who], self.want(topic)
+        log.change_retention(topic, retention)
+        log.retain()
+        log.change_retention(topic, FOREVER)
+        begins = list(log.begins(topic))
+        assert all(map(operator.le, self.begins[topic], begins)) and all(map(operator.le, begins, log.ends(topic)))
+        self.begins[topic], self.frame = begins, log.mark().next_frame
+        self.latest = max(self.latest, self.now)
+        kept = self.want(topic)
+        return [found for found in before if found not in kept]
+
     @rule(who=who)
     def open_again(self, who: int) -> None:
         self.logs[who].close()
@@ -181,7 +209,8 @@ class Story(RuleBasedStateMachine):
 
     def want(self, topic: str) -> list[Found]:
         names = ["id", *(f"c{at}" for at in range(1, self.columns[topic]))]
-        return [(*found[:5], {name: found[5].get(name) for name in names}) for found in self.records[topic]]
+        kept = [found for found in self.records[topic] if found[1] >= self.begins[topic][found[0]]]
+        return [(*found[:5], {name: found[5].get(name) for name in names}) for found in kept]
 
     @rule(who=who, topic=topics)
     def read_everything(self, who: int, topic: str) -> None:
@@ -189,21 +218,35 @@ class Story(RuleBasedStateMachine):
 
     @rule(who=who, partition=st.integers(0, 2), start=st.integers(0, 20), length=st.integers(0, 20))
     def read_from_an_offset(self, who: int, partition: int, start: int, length: int) -> None:
-        want = [found for found in self.want("three") if found[0] == partition]
-        got = self.read(who, "three", partition=partition, start=start, end=start + length)
-        assert got == want[start : start + length]
+        end = start + length
+        if start < self.begins["three"][partition] and start < min(end, self.end("three", partition)):
+            with pytest.raises(RecordsGone):
+                self.read(who, "three", partition=partition, start=start, end=end)
+            return
+        want = [found for found in self.want("three") if found[0] == partition and start <= found[1] < end]
+        assert self.read(who, "three", partition=partition, start=start, end=end) == want
 
     @rule(who=who, topic=topics, frame=st.integers(0, 60), index=st.integers(0, 5))
     def read_from_a_place(self, who: int, topic: str, frame: int, index: int) -> None:
         want = self.want(topic)
-        got = self.read(who, topic, start=Place(frame, index)), self.read(who, topic, end=Place(frame, index))
-        after = [found for found in want if (found[2], found[3]) >= (frame, index)]
-        assert got == (after, want[: len(want) - len(after)])
+        after = [found for found in self.records[topic] if (found[2], found[3]) >= (frame, index)]
+        kept = [found for found in want if (found[2], found[3]) >= (frame, index)]
+        assert self.read(who, topic, end=Place(frame, index)) == want[: len(want) - len(kept)]
+        self.read_or_be_told(who, topic, after, kept, start=Place(frame, index))
+
+    def read_or_be_told(self, who: int, topic: str, asked: list[Found], kept: list[Found], **where: Any) -> None:
+        """All that was asked for is read, or none of it."""
+        if len(asked) == len(kept):
+            assert self.read(who, topic, **where) == kept
+        else:
+            with pytest.raises(RecordsGone):
+                self.read(who, topic, **where)
 
     @rule(who=who, topic=topics, by=st.integers(-10, 10))
     def read_from_a_time(self, who: int, topic: str, by: int) -> None:
         at = self.now + by
-        assert self.read(who, topic, start=instant(at)) == [found for found in self.want(topic) if found[4] >= at]
+        asked = [found for found in self.records[topic] if found[4] >= at]
+        self.read_or_be_told(who, topic, asked, [f for f in self.want(topic) if f[4] >= at], start=instant(at))
 
     @invariant()
     def ends_are_known_to_every_handle(self) -> None:

@@ -11,9 +11,7 @@ import pytest
 from penstock.errors import ConditionFailed, DamagedLog, LogError, SchemaError
 from penstock.log import EndOffset, Limits, Log, Place, Record
 from penstock.log.columns import block_schema
-from penstock.log.journal import Journal
 from penstock.log.records import Span
-from penstock.log.sealing import Sealing
 from tests.log.disks import QuickDisk
 from tests.texts import refused
 
@@ -172,7 +170,7 @@ def test_a_staged_file_appended_twice_is_there_twice_when_the_first_is_sealed(lo
     log.append_files({("b", 0): [path]})
     log.append_files({("b", 0): [path, path]})  # in the next stretch
     log.append("b", rows(3))
-    assert Sealing(Journal(log.folder), QuickDisk()).run() == 0
+    assert log._sealing.run() == 0
     assert ids(log, "b") == [1, 2, 1, 2, 1, 2, 3]
     log.seal()
     assert ids(log, "b") == [1, 2, 1, 2, 1, 2, 3] and not list((log.folder / "staged").iterdir())

@@ -5,6 +5,8 @@ Bytes whose checksum does not hold are never decoded: the error names topic, par
 
 import os
 from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from zlib import crc32
@@ -65,35 +67,49 @@ def file_crc(path: str) -> int:
     return crc
 
 
-def sealed_batches(
-    stretch: Stretch, found: dict[str, Any], schema: pa.Schema, start: int, end: int
-) -> Iterator[tuple[int, pa.RecordBatch | DamagedLog]]:
-    """The batches of a sealed file that hold any of the offsets `start` to `end`, with the offset where each begins;
-    for a damaged one the error, for the reader to raise or to pass over. `found` is the file's entry in the prelude.
+@dataclass(frozen=True)
+class SealedBatch:
+    """A batch of a sealed file, which holds all that is kept of the offsets from `base` up to `end`; where it is
+    damaged, the error, for the reader to raise or to pass over.
     """
-    base = found["base"]
-    for each in found["batches"]:
-        if base < end and base + each["count"] > start:
-            data = _sealed_bytes(stretch.folder / found["name"], each["start"], each["bytes"])
-            if len(data) == each["bytes"] and crc32(data) == each["crc"]:
-                yield base, pa.ipc.read_record_batch(pa.py_buffer(data), schema)
-            else:
-                why = f"{stretch.folder / found['name']}: " + (
-                    "the checksum does not hold" if data else "it is missing"
-                )
-                yield base, damaged(found["topic"], found["partition"], base, base + each["count"], why=why)
-        base += each["count"]
+
+    base: int
+    end: int
+    rows: pa.RecordBatch | DamagedLog
 
 
-def _sealed_bytes(path: Path, start: int, length: int) -> bytes:
+@contextmanager
+def opened_file(path: Path) -> Iterator[int | None]:
+    """A file to read from, also after it has been removed; None if it is not there."""
     try:
         file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except FileNotFoundError:
-        return b""
+        yield None
+        return
     try:
-        return read_exactly(file, length, start)
+        yield file
     finally:
         os.close(file)
+
+
+def sealed_batches(
+    path: Path, file: int | None, found: dict[str, Any], schema: pa.Schema, within: tuple[int, int]
+) -> Iterator[SealedBatch]:
+    """The batches of a sealed file that hold any of the offsets within the first up to the second. `found` is the
+    file's entry in the list of files.
+    """
+    base = found["base"]
+    for each in found["batches"]:
+        base = each.get("base", base)
+        end = each.get("end", base + each["count"])
+        if base < within[1] and end > within[0]:
+            data = b"" if file is None else read_exactly(file, each["bytes"], each["start"])
+            if len(data) == each["bytes"] and crc32(data) == each["crc"]:
+                yield SealedBatch(base, end, pa.ipc.read_record_batch(pa.py_buffer(data), schema))
+            else:
+                why = f"{path}: {'it is missing' if file is None else 'the checksum does not hold'}"
+                yield SealedBatch(base, end, damaged(found["topic"], found["partition"], base, end, why=why))
+        base = end
 
 
 def conformed(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:

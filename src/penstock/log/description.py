@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from penstock.errors import LogError
+from penstock.log.bound import Bound
 from penstock.log.catalog import Catalog
 from penstock.log.pace import Pace, time_json
 from penstock.log.records import instant, instant_or_none
@@ -21,6 +22,8 @@ class PartitionState:
     """When it got its last record; before the first one, when the topic was made."""
     idle: frozenset[str] = frozenset()
     """The scopes for which it is idle; "" is everybody."""
+    begin: int = 0
+    """The first offset that is kept."""
 
 
 @dataclass(frozen=True)
@@ -43,17 +46,27 @@ class Description:
     producers: tuple[ProducerState, ...] = ()
     uncorrected: int = 0
     """How many records have an event time that could not be corrected."""
+    compacted: int = 0
+    """Before this frame only the newest record of each key is there for sure."""
+    bound: Bound | None = None
+    dropped: int = 0
+    """How many records were left out, because the topic was full."""
 
     @property
     def records(self) -> int:
-        return sum(each.end for each in self.partitions)
+        return sum(each.end - each.begin for each in self.partitions)
 
 
 def described(catalog: Catalog, name: str) -> Description:
     topic, at = catalog.topic(name), catalog.standings[name]
     partitions = [
         PartitionState(
-            p, at.ends[p], instant_or_none(at.top(p)), instant(at.heard[p]), _idle_for(at.partitions, str(p))
+            p,
+            at.ends[p],
+            instant_or_none(at.top(p)),
+            instant(at.heard[p]),
+            _idle_for(at.partitions, str(p)),
+            at.begins[p],
         )
         for p in range(topic.partitions)
     ]
@@ -67,7 +80,15 @@ def described(catalog: Catalog, name: str) -> Description:
         )
         for producer, reached in at.producers.members.items()
     ]
-    return Description(topic, tuple(partitions), tuple(producers), at.uncorrected)
+    return Description(
+        topic,
+        tuple(partitions),
+        tuple(producers),
+        at.uncorrected,
+        at.compaction.below,
+        catalog.bounds.get(name),
+        catalog.dropped.get(name, 0),
+    )
 
 
 def _idle_for(pace: Pace, member: str) -> frozenset[str]:
@@ -80,7 +101,11 @@ def creation(catalog: Catalog, topic: Topic) -> Sequence[Mapping[str, Any]]:
         return [{"create": {"topic": topic.name} | topic_json(topic)}]
     if same_declaration(existing, topic):
         return []
-    raise LogError(
+    raise declared_otherwise(existing, topic)
+
+
+def declared_otherwise(existing: Topic, topic: Topic) -> LogError:
+    return LogError(
         f'topic "{topic.name}" exists already, declared otherwise',
         detail=f"It is {declaration(existing)}; asked for is {declaration(topic)}.",
         hint="To add columns: penstock log add-column. For anything else choose another name.",

@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.errors import LogError
+from penstock.log.bound import Room
 from penstock.log.catalog import Catalog
 from penstock.log.columns import Columns
 from penstock.log.correction import uncorrected
@@ -57,6 +58,7 @@ class Draft:
     expect: tuple[Condition, ...] = ()
     punctuation: tuple[Punctuation, ...] = ()
     control: Control = lambda catalog: ()
+    rooms: tuple[Room, ...] = ()
 
     def __post_init__(self) -> None:
         if (self.producer is None) != (self.sequence is None):

@@ -74,6 +74,9 @@ class Header:
     punctuation: tuple[Punctuation, ...] = ()
     control: tuple[Mapping[str, Any], ...] = ()
 
+    def blocks_of(self, topic: str) -> list[Block]:
+        return [block for block in self.blocks if block.topic == topic]
+
 
 @dataclass(frozen=True)
 class Found:

@@ -27,6 +27,8 @@ NUMBER = "[0-9]" * 20
 """The name of a stretch; whatever else lies in the folders is not ours."""
 TRIES = 100
 PAUSE_SECONDS = 0.002
+LIST = "files"
+"""The name of a sealed stretch's list of files, where it is not the prelude's any more."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +57,10 @@ class Stretch:
     members: dict[tuple[str, int], list[Member]] = field(default_factory=dict)
     """The blocks of each topic and partition, in the order of their offsets."""
     gaps: list[Gap] = field(default_factory=list)
+    files: list[dict[str, Any]] = field(default_factory=list)
+    """What lies in which file, once it is sealed."""
+    unlisted: bool = False
+    """Whether that cannot be read."""
 
     def __del__(self) -> None:
         os.close(self.file)
@@ -152,7 +158,8 @@ class Journal:
                 mark = self.mark()
                 stretch = self._opened(first)
                 size = os.fstat(stretch.file).st_size
-                end = mark.end if first == mark.stretch else size
+                # It may have been closed and sealed since the mark was read, whose end is then not one of this file.
+                end = mark.end if first == mark.stretch and not stretch.sealed else size
                 if size >= end and self._read_on(stretch, end, mark):
                     return stretch
             time.sleep(PAUSE_SECONDS)  # recovery is at work: it cuts the file before it moves the mark
@@ -202,7 +209,8 @@ class Journal:
     def _read(self, first: int, path: Path, file: int, *, sealed: bool) -> Stretch:
         found = read_prelude(file)
         if found:
-            return Stretch(first, path, sealed, file, found[0], found[1])
+            files = _listed(path.parent, found[0]) if sealed else []
+            return Stretch(first, path, sealed, file, *found, files=files or [], unlisted=files is None)
         # What the prelude said follows from the stretches before; the frames after it are found by their marks. Which
         # files a sealed stretch has is said nowhere else: their records are missing, and whoever reads says so.
         size = os.fstat(file).st_size
@@ -210,6 +218,13 @@ class Journal:
         frame = read_front(file, start, size)
         lost = [] if start == size or (frame and frame.header.frame == first) else [Gap(24, start)]
         return Stretch(first, path, sealed, file, {}, start, gaps=lost)
+
+    def reopened(self, first: int) -> Stretch:
+        """The stretch as it lies on the disk now: it may have been sealed, or its files rewritten, since."""
+        with self._lock:
+            for sealed in (True, False):
+                self._open.pop((first, sealed), None)
+        return self.stretch(first)
 
     def _let_go(self) -> None:
         """Forgets the stretches not used for longest, and files sealed since: removed, they would keep their room."""
@@ -232,6 +247,10 @@ class Journal:
         for found in self.stretch(first).frames:
             catalog.apply(found.header)
         return catalog
+
+    def catalog_now(self) -> Catalog:
+        """The catalog as it stands at the mark."""
+        return self.catalog_after(self.mark().stretch)
 
     def stretch_of(self, frame: int) -> int | None:
         """The first frame of the stretch in which `frame` is, or would be."""
@@ -267,3 +286,16 @@ class Journal:
         for first in [each for each in self.firsts() if each >= begin]:
             for found in self.stretch(first).frames_from(start):
                 yield found.header
+
+
+def _listed(folder: Path, prelude: dict[str, Any]) -> list[dict[str, Any]] | None:
+    """The files of a sealed stretch, as the prelude says or what has replaced that; None if that cannot be read."""
+    try:
+        file = os.open(folder / LIST, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return list(prelude.get("files", ()))
+    try:
+        found = read_prelude(file)
+        return list(found[0]["files"]) if found else None
+    finally:
+        os.close(file)

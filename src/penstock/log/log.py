@@ -2,8 +2,9 @@
 
 Any number of processes may append and read at once. An append is one transaction over any number of topics: when it
 returns, its records are durable and visible to every reader, all of them; if it raises, none is, unless the error says
-that they may be kept. Offsets have no gaps; the *place* orders the records of all topics. Opening a log recovers what
-a crash left behind; what had to be set aside is told by `set_aside`. A forked process opens the log for itself.
+that they may be kept. Offsets have gaps only where records were compacted away or excised; the *place* orders the
+records of all topics. Opening a log recovers what a crash left behind; what had to be set aside is told by `set_aside`.
+A forked process opens the log for itself.
 """
 
 import time
@@ -18,28 +19,40 @@ from typing import Any, Self
 
 import pyarrow as pa
 
-from penstock.errors import ConditionFailed, LogError
+from penstock.errors import ConditionFailed, LogError, TopicFull
+from penstock.log.backpressure import Backpressure
+from penstock.log.bound import Bound, bound_json, check_can_be_bounded
+from penstock.log.care import Care, is_cared_for
 from penstock.log.catalog import Catalog
 from penstock.log.columns import Rows, columns_of
+from penstock.log.compaction import Compacted, Told
+from penstock.log.consumers import Consumers, Delivering, Group, Queue
+from penstock.log.consumers.source import End
+from penstock.log.declaring import declared, schema_given
 from penstock.log.description import Description, creation, described
 from penstock.log.disk import Disk
-from penstock.log.draft import Draft, check_name, parts_of
+from penstock.log.draft import Draft, Part, check_name, parts_of
 from penstock.log.entries import entries_of
+from penstock.log.excision import Excised, Sought, hashed
+from penstock.log.expiry import Expired
 from penstock.log.folder import prepare
 from penstock.log.frame import Header, Punctuation
 from penstock.log.inspection import Finding, findings
 from penstock.log.journal import Journal
 from penstock.log.mark import Mark, read_mark
+from penstock.log.needs import readers_of
 from penstock.log.producer import Producer
 from penstock.log.reader import Range, Start, batches, full_schema, offsets_at
 from penstock.log.records import Appended, Condition, Entry, instant_or_none, micros
 from penstock.log.recovery import SetAside, reports
+from penstock.log.retention import FOREVER, Retention, retention_json
 from penstock.log.sealing import Sealing
 from penstock.log.staging import staged_part
 from penstock.log.standing import By
-from penstock.log.topic import RAW, EventTime, Topic, check_partition, grown, schema_json
+from penstock.log.topic import EventTime, Topic, check_partition, grown, schema_json
+from penstock.log.upkeep import Upkeep
 from penstock.log.writer import Limits, Writer
-from penstock.schema import Schema, parse_schema
+from penstock.schema import Schema
 
 POLL_SECONDS = 0.005
 
@@ -47,13 +60,19 @@ POLL_SECONDS = 0.005
 class Log:
     """An open log. `Log.open` makes it; use it in a `with`, or call `close`."""
 
-    def __init__(self, journal: Journal, writer: Writer, sealing: Sealing, disk: Disk, identity: str) -> None:
+    def __init__(
+        self, journal: Journal, writer: Writer, *, disk: Disk, clock: Callable[[], int], identity: str
+    ) -> None:
         self.folder = journal.folder
         self.identity = identity
+        self.consumers = Consumers(self, identity, clock)
         self._journal = journal
         self._writer = writer
-        self._sealing = sealing
         self._disk = disk
+        self._backpressure = Backpressure(writer, self.consumers)
+        care = Care(writer, disk, clock, [self.consumers.lowest])
+        self._sealing = Sealing(journal, disk, care)
+        self._upkeep = Upkeep(writer, self._sealing, care)
         self._turns = count(journal.mark().next_frame)  # not from 0: who opens a log for each append goes round too
 
     @staticmethod
@@ -77,6 +96,7 @@ class Log:
         try:
             self._sealing.close()
         finally:
+            self.consumers.close()
             self._writer.close()
             self._journal.close()
 
@@ -98,25 +118,19 @@ class Log:
         partitions: int = 1,
         key: str | Sequence[str] = (),
         event_time: str | EventTime | None = None,
+        retention: Retention = FOREVER,
     ) -> Topic:
-        """Declares a topic; without a schema a raw one, of bytes. Declaring it again, equally, changes nothing."""
-        raw = schema is None
-        if raw and (key or event_time):
-            raise LogError(
-                f'the raw topic "{name}" has its own key and event time', hint="Leave them out, or give a schema."
-            )
-        declared = RAW if schema is None else parse_schema(schema) if isinstance(schema, str) else schema
-        columns = ("key",) if raw else (key,) if isinstance(key, str) else tuple(key)
-        told = EventTime("time") if raw else EventTime(event_time) if isinstance(event_time, str) else event_time
-        topic = Topic(name, (declared,), partitions, columns, raw=raw)
-        if told is not None:
-            topic = replace(topic, event_time=told.column, plausible=told.plausible, corrected=told.corrected)
+        """Declares a topic; without a schema a raw one, of bytes. Declaring it again, equally, changes nothing. Its
+        records are kept for ever, unless `retention` says otherwise.
+        """
+        made = declared(name, schema, partitions=partitions, key=key, event_time=event_time)
+        topic = replace(made, retention=retention)
         self._writer.commit(Draft(control=lambda catalog: creation(catalog, topic)))
         return self.topic(name)
 
     def change_schema(self, name: str, schema: str | Schema) -> Topic:
         """Adds nullable columns at the end of a topic's schema; every other change is refused."""
-        wanted = parse_schema(schema) if isinstance(schema, str) else schema
+        wanted = schema_given(schema)
 
         def columns(catalog: Catalog) -> Sequence[Mapping[str, Any]]:
             topic = catalog.topic(name)
@@ -124,6 +138,29 @@ class Log:
             return [{"columns": {"topic": name, "schema": schema_json(wanted)}}] if changed else []
 
         self._writer.commit(Draft(control=columns))
+        return self.topic(name)
+
+    def set_bound(self, name: str, bound: Bound | None) -> None:
+        """How far the slowest group or queue may be behind a topic, and what becomes of appends beyond that; None: as
+        far as it likes.
+        """
+        check_can_be_bounded(name)
+
+        def control(catalog: Catalog) -> Sequence[Mapping[str, Any]]:
+            changed = catalog.bounds.get(catalog.topic(name).name) != bound
+            return [bound_json(name, bound)] if changed else []
+
+        self._writer.commit(Draft(control=control))
+
+    def change_retention(self, name: str, retention: Retention) -> Topic:
+        """Says from now on how long the topic's records are kept."""
+
+        def kept(catalog: Catalog) -> Sequence[Mapping[str, Any]]:
+            topic = catalog.topic(name)
+            same = replace(topic, retention=retention) == topic  # refuses what the topic cannot be
+            return [] if same else [{"retention": {"topic": name} | retention_json(retention)}]
+
+        self._writer.commit(Draft(control=kept))
         return self.topic(name)
 
     def topics(self) -> list[Topic]:
@@ -135,13 +172,33 @@ class Log:
     def describe(self, name: str) -> Description:
         return self._writer.ask(lambda catalog: described(catalog, name))
 
+    def compacted(self, name: str) -> int:
+        """The frame before which only the newest record of each key is there for sure; 0 if all are."""
+        return self._topic_and_bounds(name)[3]
+
+    def begins(self, name: str) -> tuple[int, ...]:
+        """The first offset of each partition that is kept."""
+        return self._writer.ask(lambda catalog: tuple(catalog.begins(catalog.topic(name).name)))
+
     def ends(self, name: str) -> tuple[int, ...]:
         """The next offset of each partition."""
-        return self._topic_and_ends(name)[1]
+        return self._topic_and_bounds(name)[2]
 
-    def _topic_and_ends(self, name: str) -> tuple[Topic, tuple[int, ...]]:
-        """Both as of one moment: the topic then has every schema version that records before the ends have."""
-        return self._writer.ask(lambda catalog: (catalog.topic(name), tuple(catalog.ends(name))))
+    def offsets(self, name: str, at: Start, *, partition: int | None = None) -> tuple[int, ...]:
+        """The offset of each partition at which reading from an offset, a place or an append time begins."""
+        topic, _, now, _ = self._topic_and_bounds(name)
+        return tuple(offsets_at(self._journal, topic, now, at, partition))
+
+    def _topic_and_bounds(self, name: str) -> tuple[Topic, tuple[int, ...], tuple[int, ...], int]:
+        """The topic, where its partitions begin and end, before which frame it is compacted. All as of one moment: the
+        topic then has every schema version that records before the ends have.
+        """
+
+        def asked(catalog: Catalog) -> tuple[Topic, tuple[int, ...], tuple[int, ...], int]:
+            topic, at = catalog.topic(name), catalog.standings[name]
+            return topic, tuple(at.begins), tuple(at.ends), at.compaction.below
+
+        return self._writer.ask(asked)
 
     # Appending
 
@@ -210,11 +267,17 @@ class Log:
             for path in paths
         ]
         try:
-            return self._commit(Draft(tuple(parts), producer, sequence, note or {}, tuple(expect)))
-        except ConditionFailed:  # the refusal that surely wrote nothing; after others the frame may be there
-            for part in parts:
-                self._disk.remove(self.folder / "staged" / str(part.file))
+            done = self._commit(Draft(tuple(parts), producer, sequence, note or {}, tuple(expect)))
+        except (ConditionFailed, TopicFull):  # surely wrote nothing; after other errors the frame may be there
+            self._remove_staged(parts)
             raise
+        kept = {span.topic for span in done.spans}
+        self._remove_staged([part for part in parts if done.dropped and part.topic not in kept])
+        return done
+
+    def _remove_staged(self, parts: Sequence[Part]) -> None:
+        for part in parts:
+            self._disk.remove(self.folder / "staged" / str(part.file))
 
     def punctuate(self, topic: str, until: datetime, *, scope: str = "", expect: Sequence[Condition] = ()) -> Appended:
         """Says in the log that the topic will bring nothing before `until` any more; for everybody, or for the
@@ -280,10 +343,10 @@ class Log:
             raise LogError(
                 "an append needs records", hint="An empty append can be made only under a producer and sequence."
             )
-        done = self._writer.commit(draft)
+        done = self._backpressure.commit(draft)
         assert done is not None
         try:
-            self._sealing.look(self._journal.mark().stretch)
+            self._sealing.look(self._journal.mark().stretch, lambda: self._writer.ask(is_cared_for))
         except Exception as error:  # the records are kept all the same
             self._sealing.failure = error
         return done
@@ -295,13 +358,13 @@ class Log:
         topic: str,
         *,
         partition: int | None = None,
-        start: Start = 0,
+        start: Start | None = None,
         end: Start | None = None,
         columns: Sequence[str] | None = None,
         skip_damage: bool = False,
     ) -> Iterator[pa.RecordBatch]:
-        """Records from `start` up to `end` (default: all that is committed now) as Arrow batches, with `_partition`,
-        `_offset`, `_place`, `_appended_at`.
+        """Records from `start` (default: the first that is kept) up to `end` (default: all that is committed now) as
+        Arrow batches, with `_partition`, `_offset`, `_place`, `_appended_at`.
         """
         wanted = self._range(topic, partition, start, end)
         return batches(self._journal, replace(wanted, columns=_known(wanted.topic, columns), skip_damage=skip_damage))
@@ -311,7 +374,7 @@ class Log:
         topic: str,
         *,
         partition: int | None = None,
-        start: Start = 0,
+        start: Start | None = None,
         end: Start | None = None,
         skip_damage: bool = False,
     ) -> Iterator[Entry]:
@@ -325,11 +388,13 @@ class Log:
         *,
         partition: int | None = None,
         start: Start | None = None,
+        from_first: bool = False,
         stop: Callable[[], bool] = lambda: False,
     ) -> Iterator[Entry]:
-        """Records as they come, from `start` or from now on, until `stop` says so."""
-        wanted = self._range(topic, partition, start or 0)
-        return self._following(wanted.ends if start is None else wanted.starts, topic, partition, stop)
+        """Records as they come, from `start`, from the first one that is kept or from now on, until `stop` says so."""
+        wanted = self._range(topic, partition, start)
+        from_now = start is None and not from_first
+        return self._following(wanted.ends if from_now else wanted.starts, topic, partition, stop)
 
     def _following(
         self, starts: tuple[int, ...], topic: str, partition: int | None, stop: Callable[[], bool]
@@ -341,7 +406,7 @@ class Log:
                 time.sleep(POLL_SECONDS)
                 continue
             seen = mark
-            wanted = replace(self._range(topic, partition), starts=starts)
+            wanted = replace(self._range(topic, partition), starts=starts, compacted=None)
             for batch in batches(self._journal, wanted):
                 yield from entries_of(wanted.topic, batch)
             starts = tuple(map(max, starts, wanted.ends))
@@ -351,13 +416,31 @@ class Log:
             check_partition(topic, partition)
         return tuple(end if partition in (None, p) else 0 for p, end in enumerate(ends))
 
-    def _range(self, name: str, partition: int | None, start: Start = 0, end: Start | None = None) -> Range:
-        topic, now = self._topic_and_ends(name)
+    def _range(self, name: str, partition: int | None, start: Start | None = None, end: Start | None = None) -> Range:
+        topic, begins, now, compacted = self._topic_and_bounds(name)
         ends = self._chosen(topic, partition, now)
-        starts = offsets_at(self._journal, topic, now, start, partition)
+        starts = begins if start is None else offsets_at(self._journal, topic, now, start, partition)
         if end is not None:
             ends = tuple(map(min, ends, offsets_at(self._journal, topic, now, end, partition)))
-        return Range(topic, tuple(starts), ends, tuple(full_schema(topic).names))
+        return Range(topic, tuple(starts), ends, tuple(full_schema(topic).names), begins=begins, compacted=compacted)
+
+    # Who reads
+
+    def group(self, name: str) -> Group:
+        """The group of readers of that name."""
+        return self.consumers.group(name)
+
+    def queue(self, name: str) -> Queue:
+        """The queue of that name."""
+        return self.consumers.queue(name)
+
+    def create_queue(
+        self, name: str, topic: str, delivering: Delivering | None = None, *, start: End | None = None
+    ) -> Queue:
+        """Declares a queue over a topic. Declaring it again, equally, changes nothing."""
+        queue = self.consumers.queue(name)
+        queue.create(topic, delivering or Delivering(), start)
+        return queue
 
     # Frames and files
 
@@ -385,6 +468,31 @@ class Log:
         self._writer.roll()
         return self._sealing.run()
 
+    def retain(self, topics: Sequence[str] | None = None) -> list[Expired]:
+        """Lets records go now that these topics, or all, are to keep no longer; what went of each."""
+        return self._upkeep.retain(None if topics is None else [self.topic(name) for name in topics])
+
+    def compact(self, topics: Sequence[str] | None = None, *, told: Told = lambda _: None) -> list[Compacted]:
+        """Compacts these topics now, or all that are declared so, up to the last closed stretch that all pipelines have
+        read; `told` hears how many records were looked at, as it goes.
+        """
+        declared = [topic for topic in self.topics() if topic.retention.compacted]
+        return self._upkeep.compact(declared if topics is None else [self.topic(name) for name in topics], told)
+
+    def excise(self, topic: str, key: Mapping[str, Any], *, by: str = "") -> Excised:
+        """Takes all records of a topic in which these columns have these values out of every file of the log, for
+        good. `by` says who wanted it, and stays in the log with a hash of the values.
+        """
+        return self._upkeep.excise(Sought(self.topic(topic), key), hashed(self.identity, topic, key), by)
+
+    def forget(self, topics: Sequence[str]) -> None:
+        """Lets go all records that these topics have now."""
+        self._upkeep.forget([self.topic(name) for name in topics])
+
+    def readers(self, topic: str) -> list[str]:
+        """The pipelines that read a topic, as far as the log knows, by name."""
+        return readers_of(self._journal, self._journal.catalog_now(), self.topic(topic).name)
+
     def set_aside(self) -> list[SetAside]:
         """What recovery has cut off the journal and kept aside, since the log was made."""
         return reports(self._journal)
@@ -404,7 +512,7 @@ def _opened(folder: Path, disk: Disk, clock: Callable[[], int], limits: Limits, 
         writer.open()
         if not writer.settle(wait=False) and read_mark(folder / "committed") is None:
             writer.settle(wait=True)
-        return Log(journal, writer, Sealing(journal, disk), disk, identity)
+        return Log(journal, writer, disk=disk, clock=clock, identity=identity)
     except BaseException:
         writer.close()
         journal.close()

@@ -15,14 +15,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from penstock.errors import DamagedLog, LogError
-from penstock.log.blocks import block_batches, conformed, damaged, sealed_batches
+from penstock.errors import DamagedLog, LogError, RecordsGone
+from penstock.log.blocks import block_batches, conformed, damaged, opened_file, sealed_batches
 from penstock.log.columns import EXTRAS, block_schema
 from penstock.log.frame import INDEX_BITS
 from penstock.log.journal import Journal, Stretch
 from penstock.log.records import Place, micros
 from penstock.log.sealed import STAMPS, stamped
-from penstock.log.topic import Topic
+from penstock.log.topic import Topic, starts_at_offset
 
 Places = np.ndarray[tuple[int, ...], np.dtype[np.int64]]
 Start = int | Place | datetime
@@ -40,6 +40,10 @@ class Range:
     ends: tuple[int, ...]
     columns: tuple[str, ...]
     skip_damage: bool = False
+    begins: tuple[int, ...] = ()
+    """The first offset of each partition that is kept."""
+    compacted: int | None = None
+    """Before which frame the topic was compacted when reading began; None if that does not matter."""
 
     @property
     def partitions(self) -> list[int]:
@@ -65,11 +69,16 @@ class Progress:
         if not self.wanted.skip_damage:
             raise error
 
-    def taken(self, partition: int, base: int, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """The wanted rows of a batch whose first offset is `base`, with their partition."""
-        start = max(0, self.next[partition] - base)
-        end = max(start, min(len(batch), self.wanted.ends[partition] - base))
-        self.next[partition] = max(self.next[partition], base + end)
+    def pass_over(self, partition: int, offset: int) -> None:
+        """Reading goes on at `offset`; what lies before it and has not come was compacted away."""
+        self.next[partition] = max(self.next[partition], min(offset, self.wanted.ends[partition]))
+
+    def taken(self, partition: int, until: int, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """The wanted rows of a batch that holds all offsets there are before `until`, with their partition."""
+        offsets = batch.column("_offset").to_numpy()
+        start, end = np.searchsorted(offsets, (self.next[partition], self.wanted.ends[partition])).tolist()
+        end = max(start, end)
+        self.pass_over(partition, until)
         column = pa.repeat(pa.scalar(partition, pa.int32()), end - start)
         rows = batch.slice(start, end - start)
         return pa.RecordBatch.from_arrays([column, *rows.columns], names=["_partition", *rows.schema.names])
@@ -89,15 +98,7 @@ def offsets_at(
         return offsets_at_place(journal, topic, ends, Place(frame_at_time(journal, micros(start))))
     if isinstance(start, Place):
         return offsets_at_place(journal, topic, ends, start)
-    if start < 0:
-        raise LogError(f"{start} is not an offset", hint="Offsets begin at 0.")
-    if partition is None and topic.partitions > 1 and start > 0:
-        raise LogError(
-            f'an offset of "{topic.name}" needs its partition',
-            detail=f"The topic has {topic.partitions} partitions.",
-            hint="Name the partition, or start at a place or a time.",
-        )
-    return [start] * topic.partitions
+    return starts_at_offset(topic, start, partition, otherwise="a place or a time")
 
 
 def frame_at_time(journal: Journal, at: int) -> int:
@@ -140,6 +141,8 @@ def batches(journal: Journal, wanted: Range) -> Iterator[pa.RecordBatch]:
 def _all_batches(journal: Journal, wanted: Range) -> Iterator[pa.RecordBatch]:
     if not wanted.partitions:
         return
+    for partition in wanted.partitions:
+        check_kept(wanted.topic.name, partition, wanted.starts[partition], wanted.begins[partition])
     progress = Progress(wanted)
     firsts = journal.firsts()
     before = journal.folder
@@ -180,7 +183,7 @@ def _open_stretch(journal: Journal, stretch: Stretch, progress: Progress) -> Ite
         progress.reach(block.partition, block.base, after=stretch.path)
         try:
             for base, index, batch in block_batches(journal, stretch, found, block, topic):
-                yield progress.taken(block.partition, base, stamped(batch, base, found, index))
+                yield progress.taken(block.partition, base + len(batch), stamped(batch, base, found, index))
         except DamagedLog as error:
             again = journal.stretch(stretch.first)
             if again.sealed:  # meanwhile, and with it a staged file has gone
@@ -191,7 +194,7 @@ def _open_stretch(journal: Journal, stretch: Stretch, progress: Progress) -> Ite
 
 def _sealed_stretch(journal: Journal, stretch: Stretch, progress: Progress) -> Iterator[pa.RecordBatch]:
     name = progress.wanted.topic.name
-    files = [found for found in stretch.prelude.get("files", ()) if found["topic"] == name]
+    files = [found for found in stretch.files if found["topic"] == name]
     rows = [_sealed_file(journal, stretch, found, progress) for found in files]
     if len(rows) < 2:
         yield from chain(*rows)
@@ -229,13 +232,64 @@ def _sealed_file(
     journal: Journal, stretch: Stretch, found: dict[str, Any], progress: Progress
 ) -> Iterator[pa.RecordBatch]:
     partition, wanted = found["partition"], progress.wanted
-    topic = wanted.topic
+    within = progress.next[partition], wanted.ends[partition]
+    end = found["base"] + found["count"]
+    if within[0] >= end or within[1] <= found["base"]:
+        return
+    _check_compacted(journal, found, wanted)
+    path = stretch.folder / found["name"]
+    with opened_file(path) as file:
+        if file is None and found["batches"] and (again := _elsewhere(journal, stretch, found, progress)):
+            yield from _sealed_file(journal, *again, progress)
+            return
+        for batch in sealed_batches(path, file, found, _file_schema(journal, stretch, found, wanted.topic), within):
+            if isinstance(batch.rows, DamagedLog):
+                progress.pass_by(batch.rows)
+            else:
+                if not found.get("sparse"):
+                    progress.reach(partition, batch.base, after=stretch.path)
+                yield progress.taken(partition, batch.end, batch.rows)
+    if found.get("sparse"):
+        progress.pass_over(partition, end)
+
+
+def _elsewhere(
+    journal: Journal, stretch: Stretch, found: dict[str, Any], progress: Progress
+) -> tuple[Stretch, dict[str, Any]] | None:
+    """Where the records of a file that has gone lie now; None if it should be there. They may be kept no longer."""
+    topic, partition = found["topic"], found["partition"]
+    check_kept(topic, partition, progress.next[partition], journal.catalog_now().begins(topic)[partition])
+    again = journal.reopened(stretch.first)
+    for each in again.files:
+        if (each["topic"], each["partition"]) == (topic, partition) and each["name"] != found["name"]:
+            return again, each
+    return None
+
+
+def _check_compacted(journal: Journal, found: dict[str, Any], wanted: Range) -> None:
+    """Refuses a file from which records may have gone since reading began, for newer ones that lie after its end."""
+    if wanted.compacted is None or found.get("below", 0) <= wanted.compacted:
+        return
+    ends = journal.catalog_before(found["below"]).ends(wanted.topic.name)
+    if any(ends[partition] > wanted.ends[partition] for partition in wanted.partitions):
+        raise LogError(
+            f'topic "{wanted.topic.name}" was compacted while it was read',
+            detail="Records that were to be read have gone for newer ones, which came after reading began.",
+            hint="Read it again.",
+        )
+
+
+def _file_schema(journal: Journal, stretch: Stretch, found: dict[str, Any], topic: Topic) -> pa.Schema:
     if found["schema"] >= len(topic.schemas):  # columns that were added after reading began
         topic = journal.catalog_after(stretch.first).topic(topic.name)
-    schema = pa.schema([*STAMPS, *block_schema(topic.schemas[found["schema"]], tuple(found["extras"]))])
-    for base, batch in sealed_batches(stretch, found, schema, progress.next[partition], wanted.ends[partition]):
-        if isinstance(batch, DamagedLog):
-            progress.pass_by(batch)
-        else:
-            progress.reach(partition, base, after=stretch.path)
-            yield progress.taken(partition, base, batch)
+    return pa.schema([*STAMPS, *block_schema(topic.schemas[found["schema"]], tuple(found["extras"]))])
+
+
+def check_kept(topic: str, partition: int, offset: int, begin: int) -> None:
+    """Refuses to read from an offset that is kept no longer."""
+    if offset < begin:
+        raise RecordsGone(
+            f'topic "{topic}", partition {partition}, offset {offset} is kept no longer',
+            detail=f"The first offset that is there is {begin}.",
+            hint="Read from there on. How long records are kept: penstock log describe",
+        )

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from penstock.log.bound import dropped_in
 from penstock.log.frame import INDEX_BITS, Header
 
 Value = Mapping[str, Any]
@@ -73,13 +74,14 @@ class Span:
 @dataclass(frozen=True)
 class Appended:
     """What an append did: its frame, and the offsets that its records got. `repeated`: an earlier append with this
-    producer and sequence did it.
+    producer and sequence did it. `dropped`: how many of its records were left out, because their topic was full.
     """
 
     frame: int
     appended_at: datetime
     spans: tuple[Span, ...]
     repeated: bool = False
+    dropped: int = 0
 
 
 @dataclass(frozen=True)
@@ -104,7 +106,7 @@ Condition = EndOffset | Epoch
 
 def appended(header: Header, *, repeated: bool = False) -> Appended:
     spans = tuple(Span(b.topic, b.partition, b.base, b.count) for b in header.blocks)
-    return Appended(header.frame, instant(header.at), spans, repeated)
+    return Appended(header.frame, instant(header.at), spans, repeated, dropped_in(header.control))
 
 
 def instant(micros: int) -> datetime:

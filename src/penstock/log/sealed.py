@@ -74,7 +74,7 @@ def _write_file(
     schema = pa.schema([*STAMPS, *block_schema(topic.schema, extras)])
     path = folder / f"{topic.name}.{partition}.arrow"
     with pa.OSFile(str(path), "wb") as sink:
-        ends = _write_batches(sink, schema, _rows(journal, stretch, topic, members, schema))
+        ends = write_batches(sink, schema, _rows(journal, stretch, topic, members, schema))
     return {
         "topic": topic.name,
         "partition": partition,
@@ -83,7 +83,7 @@ def _write_file(
         "extras": list(extras),
         "base": members[0].block.base,
         "count": sum(member.block.count for member in members),
-        "batches": _checked(path, ends, disk),
+        "batches": checked(path, ends, disk),
     }
 
 
@@ -98,12 +98,13 @@ def _rows(
             held.append(conformed(stamped(batch, base, member.found, index), schema))
             count += len(batch)
         if count >= BATCH_ROWS:
-            yield from _combined(held, schema)
+            yield from combined(held, schema)
             held, count = [], 0
-    yield from _combined(held, schema)
+    yield from combined(held, schema)
 
 
-def _combined(held: list[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+def combined(held: list[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """The batches as few of even size."""
     if held:
         yield from pa.Table.from_batches(held, schema).combine_chunks().to_batches(max_chunksize=BATCH_ROWS)
 
@@ -119,7 +120,7 @@ def stamped(batch: pa.RecordBatch, base: int, found: Found, index: int) -> pa.Re
     return pa.RecordBatch.from_arrays([*stamps, *batch.columns], schema=pa.schema([*STAMPS, *batch.schema]))
 
 
-def _write_batches(
+def write_batches(
     sink: pa.NativeFile, schema: pa.Schema, batches: Iterator[pa.RecordBatch]
 ) -> list[tuple[int, int, int]]:
     """Writes the Arrow file; where each batch begins and ends in it, and its rows."""
@@ -132,7 +133,8 @@ def _write_batches(
     return ends
 
 
-def _checked(path: Path, ends: list[tuple[int, int, int]], disk: Disk) -> list[dict[str, int]]:
+def checked(path: Path, ends: list[tuple[int, int, int]], disk: Disk) -> list[dict[str, int]]:
+    """What the list of files says of each batch, once the file is synced."""
     file = disk.open(path)
     try:
         disk.sync(file)

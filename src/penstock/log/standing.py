@@ -1,6 +1,7 @@
 """A standing: how far one topic has come at some point of the log.
 
-Where its partitions end, when each got its last record, how far event times, announcements and punctuation have come.
+Where its partitions begin and end, when each got its last record, how far event times, announcements and punctuation
+have come, and how far it has been compacted.
 """
 
 from dataclasses import dataclass, field
@@ -11,6 +12,17 @@ from penstock.log.pace import NONE, Pace, Reached, pace_json, pace_of, reached_j
 
 By = Literal["stream", "partition", "producer"]
 """Whose progress the watermark is: that of the records together, or the least of all partitions or producers."""
+
+
+@dataclass(frozen=True)
+class Compaction:
+    """Before frame `below` only the newest record of each key is kept for sure, before `deletions` no deletion. The
+    last run that ended is `done`: up to which frame, and when.
+    """
+
+    below: int = 0
+    deletions: int = 0
+    done: tuple[int, int] | None = None
 
 
 @dataclass
@@ -25,6 +37,9 @@ class Standing:
     """Punctuation: scope -> time."""
     uncorrected: int = 0
     """How many records have an event time that could not be corrected."""
+    begins: list[int] = field(default_factory=list)
+    """The first offset of each partition that is kept."""
+    compaction: Compaction = field(default_factory=Compaction)
 
     def top(self, partition: int) -> int | None:
         """The largest event time of a partition."""
@@ -79,7 +94,8 @@ class Standing:
 
 def begun(ends: list[int], at: int) -> Standing:
     """Of a topic that has just been made."""
-    return Standing(ends, [at] * len(ends), Pace({str(partition): Reached() for partition in range(len(ends))}))
+    pace = Pace({str(partition): Reached() for partition in range(len(ends))})
+    return Standing(ends, [at] * len(ends), pace, begins=[0] * len(ends))
 
 
 def standing_json(found: Standing) -> dict[str, Any]:
@@ -95,7 +111,18 @@ def standing_json(found: Standing) -> dict[str, Any]:
         "producers": producers,
         "producer_pace": pace_json(found.producers),
         "uncorrected": found.uncorrected,
+        **({"begins": found.begins} if any(found.begins) else {}),
+        **({"compaction": compaction_json(found.compaction)} if found.compaction != Compaction() else {}),
     }
+
+
+def compaction_json(found: Compaction) -> dict[str, Any]:
+    return {"below": found.below, "deletions": found.deletions, "done": found.done and list(found.done)}
+
+
+def compaction_of(found: dict[str, Any]) -> Compaction:
+    done = found["done"]
+    return Compaction(found["below"], found["deletions"], (done[0], done[1]) if done else None)
 
 
 def standing_of(found: dict[str, Any]) -> Standing:
@@ -109,4 +136,6 @@ def standing_of(found: dict[str, Any]) -> Standing:
         {name: each[2] for name, each in found["producers"].items()},
         dict(found["until"]),
         found["uncorrected"],
+        list(found.get("begins", [0] * len(found["ends"]))),
+        compaction_of(found["compaction"]) if "compaction" in found else Compaction(),
     )

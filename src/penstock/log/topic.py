@@ -1,6 +1,6 @@
 """A topic: what was declared once and is stored with the log.
 
-Its schema may grow by nullable columns at the end, nothing else about it changes.
+Its schema may grow by nullable columns at the end, and how long its records are kept may change; nothing else does.
 """
 
 import re
@@ -11,6 +11,7 @@ from typing import Any
 
 from penstock.errors import LogError, SchemaError, did_you_mean
 from penstock.log.correction import Correction, correction_json, correction_of
+from penstock.log.retention import FOREVER, Retention, retention_json, retention_of
 from penstock.schema import Column, Schema, has_map, parse_schema, parse_type, type_text
 
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,199}")
@@ -32,7 +33,9 @@ class EventTime:
 
 @dataclass(frozen=True)
 class Topic:
-    """What was declared; `plausible` and `corrected` are about the event time, see `EventTime`."""
+    """What was declared; `plausible` and `corrected` are about the event time, see `EventTime`; `retention` is how long
+    its records are kept.
+    """
 
     name: str
     schemas: tuple[Schema, ...]
@@ -42,6 +45,7 @@ class Topic:
     raw: bool = False
     plausible: timedelta = PLAUSIBLE
     corrected: Correction | None = None
+    retention: Retention = FOREVER
 
     def __post_init__(self) -> None:
         if not NAME.fullmatch(self.name):
@@ -62,6 +66,8 @@ class Topic:
                 f'topic "{self.name}" cannot take event times as plausible for {self.plausible}',
                 hint=f"Choose 0 to {LONGEST.days:,} days.",
             )
+        if self.retention.compacted and not self.key:
+            raise not_compacted(self)
 
     @property
     def schema(self) -> Schema:
@@ -128,7 +134,30 @@ def _refusal(topic: Topic, schema: Schema, why: str) -> SchemaError:
 
 
 def same_declaration(topic: Topic, other: Topic) -> bool:
-    return replace(topic, schemas=(topic.schema,)) == other
+    """Whether both are declared equally. Who does not say how long records are kept leaves it as it is."""
+    retention = topic.retention if other.retention != FOREVER else FOREVER
+    return replace(topic, schemas=(topic.schema,), retention=retention) == other
+
+
+def not_compacted(topic: Topic) -> LogError:
+    return LogError(
+        f'topic "{topic.name}" cannot be compacted',
+        detail="It has no key, so no record of it replaces another.",
+        hint="Let records go by their age or by size: penstock log retain",
+    )
+
+
+def starts_at_offset(topic: Topic, offset: int, partition: int | None, *, otherwise: str) -> list[int]:
+    """Where each partition is read from, if that is said by an offset; `otherwise` is how else it can be said."""
+    if offset < 0:
+        raise LogError(f"{offset} is not an offset", hint="Offsets begin at 0.")
+    if partition is None and topic.partitions > 1 and offset > 0:
+        raise LogError(
+            f'an offset of "{topic.name}" needs its partition',
+            detail=f"The topic has {topic.partitions} partitions.",
+            hint=f"Name the partition, or start at {otherwise}.",
+        )
+    return [offset] * topic.partitions
 
 
 def check_partition(topic: Topic, partition: int) -> None:
@@ -164,6 +193,7 @@ def topic_json(topic: Topic) -> dict[str, Any]:
         "plausible": topic.plausible // timedelta(microseconds=1),
         "corrected": None if topic.corrected is None else correction_json(topic.corrected),
         "schemas": [schema_json(schema) for schema in topic.schemas],
+        **({} if topic.retention == FOREVER else {"retention": retention_json(topic.retention)}),
     }
 
 
@@ -178,4 +208,5 @@ def topic_of(name: str, found: dict[str, Any]) -> Topic:
         found["raw"],
         timedelta(microseconds=found["plausible"]),
         None if found["corrected"] is None else correction_of(found["corrected"]),
+        retention_of(found["retention"]) if "retention" in found else FOREVER,
     )

@@ -17,7 +17,7 @@ from threading import Lock
 from typing import TypeVar
 
 from penstock.errors import DamagedLog, LogError
-from penstock.log.admission import blocks_of, check_condition
+from penstock.log.admission import admitted, blocks_of, check_condition
 from penstock.log.catalog import Catalog
 from penstock.log.disk import Disk
 from penstock.log.draft import Draft
@@ -257,7 +257,8 @@ class Writer:
             return _Earlier(*last)
         for condition in draft.expect:
             check_condition(condition, catalog)
-        control = tuple(draft.control(catalog))
+        draft, dropped = admitted(draft, catalog)
+        control = (*draft.control(catalog), *dropped)
         if not (draft.parts or control or draft.punctuation or draft.note or draft.producer):
             return None
         header = self._header(draft, catalog, group, control)

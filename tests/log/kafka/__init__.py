@@ -1,0 +1,1 @@
+"""Tests of the log on Kafka, with a broker of their own."""
