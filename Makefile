@@ -11,7 +11,7 @@ BENCHMARKS := $(filter-out _%,$(notdir $(basename $(wildcard benchmarks/*.py))))
 PYTEST := $(BIN)/python -m pytest -q -n 2 --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help setup kernel demo test check lint soak fuzz bench bench-log bench-engine bench-tpch bench-growth bench-windows bench-nexmark bench-rivals bench-latency flink format wheel clean
+.PHONY: help setup kernel demo test check lint soak fuzz bench bench-log bench-queue bench-engine bench-tpch bench-growth bench-windows bench-nexmark bench-rivals bench-latency flink kafka kafka-stop format wheel clean
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -21,12 +21,12 @@ setup: kernel ## make .venv with all dependencies, build the kernel; quick when 
 demo: setup ## a shop's pipeline at work: orders arrive, customers move, views change; half a minute
 	@$(BIN)/penstock demo
 
-test: setup ## all tests, two side by side: those that need no Spark, then the others
+test: setup ## all tests, two side by side: those that need no Spark, then the others; with Kafka where Maven is there
 	@$(PYTEST) -m "not spark"
 	@$(PYTEST) -m spark
 
-check: lint ## lint, and the tests that need no Spark
-	@$(PYTEST) -m "not spark"
+check: lint ## lint, and the tests that need no Java
+	@$(PYTEST) -m "not spark and not kafka"
 
 lint: $(READY) ## format, lint, types, imports between rooms
 	@$(BIN)/ruff format --check .
@@ -45,6 +45,9 @@ bench: setup .venv-rivals/.ready ## every benchmark in benchmarks/
 
 bench-log: setup ## the benchmark of the log
 	@$(BIN)/python -m benchmarks.log
+
+bench-queue: setup ## a queue whose messages are acknowledged one by one, and a group
+	@$(BIN)/python -m benchmarks.queue
 
 bench-engine: setup ## the benchmark of the engine, against Spark's own aggregation and Python
 	@$(BIN)/python -m benchmarks.engine
@@ -69,6 +72,12 @@ bench-rivals: setup .venv-rivals/.ready ## Penstock beside Python streaming libr
 
 bench-latency: setup ## from an append to the visible change, at steady rates; SECONDS=300 each
 	@$(BIN)/python -m benchmarks.latency $(if $(SECONDS),--seconds $(SECONDS))
+
+kafka: $(READY) ## Apache Kafka on loopback, port 9092; NODES=3 are three nodes; its jars are fetched with Maven
+	@$(BIN)/python -m services.kafka start $(or $(NODES),1)
+
+kafka-stop: $(READY) ## end what `make kafka` has started; its records stay in .services
+	@$(BIN)/python -m services.kafka stop
 
 format: setup ## format the Python code and mend what ruff can mend
 	@$(BIN)/ruff format .

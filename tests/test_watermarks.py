@@ -25,7 +25,7 @@ def test_stamps_are_the_plain_rule_over_the_log(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:
     with Log.open(tmp_path / "log", limits=Limits(stretch_frames=8)) as log:
-        monkeypatch.setattr(log._sealing, "look", lambda stretch: None)
+        monkeypatch.setattr(log._sealing, "look", lambda *_: None)
         story = Story(log, Random(seed))
         story.tell(100)
         check(spark, story, log.folder)

@@ -53,8 +53,43 @@ class ConditionFailed(LogError):
     """An append's condition did not hold; nothing was written."""
 
 
+class Fenced(LogError):
+    """Who asked has lost what it holds to somebody else; nothing was written."""
+
+
+class TopicFull(LogError):
+    """The readers of `topic` are as far behind as its bound allows; nothing was written."""
+
+    def __init__(self, primary: str, *, detail: str = "", hint: str = "", topic: str = "") -> None:
+        super().__init__(primary, detail=detail, hint=hint)
+        self.topic = topic
+
+
 class DamagedLog(LogError):
     """Bytes of the log are not what was written; they are never returned as data."""
+
+
+class RecordsGone(LogError):
+    """Records that were asked for are kept no longer."""
+
+
+class BadRecord(LogError):
+    """What stands at a position of a topic is not a record of it: `position` is topic, partition and offset, `found`
+    its key and value as they are.
+    """
+
+    def __init__(
+        self,
+        primary: str,
+        *,
+        detail: str,
+        hint: str,
+        position: tuple[str, int, int],
+        found: tuple[bytes | None, bytes | None],
+    ) -> None:
+        super().__init__(primary, detail=detail, hint=hint)
+        self.position = position
+        self.found = found
 
 
 class ModelError(PenstockError):

@@ -385,6 +385,7 @@ def test_the_version_is_told(penstock: Penstock) -> None:
 def test_what_is_said_of_event_times_moves_the_watermark(shop: Penstock) -> None:
     shop("create", "clicks", "--schema", "id BIGINT, at TIMESTAMP", "--event-time", "at")
     assert "nothing before 2024-05-01T12:00:00Z any more" in shop("punctuate", "clicks", "2024-05-01T12:00:00Z").out
+    assert "this changes nothing" in shop("punctuate", "clicks", "2024-05-01T11:00:00Z").out
     shop("punctuate", "clicks", "2024-05-02", "--scope", "night")
     shop("join", "clicks", "one", "--until", "2024-05-01T10:00:00Z")
     shop("join", "clicks", "two")

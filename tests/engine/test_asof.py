@@ -186,6 +186,16 @@ def test_explain_says_what_is_kept_how_long(spark: SparkSession) -> None:
 
 
 @pytest.mark.spark
+def test_explain_says_that_a_history_without_a_watermark_frees_nothing_by_itself(spark: SparkSession) -> None:
+    declared = DECLARED.replace("history = 'all_fees', watermark = '20 seconds'", "history = 'all_fees'")
+    pipeline = pipeline_of(f"{declared}CREATE VIEW charged AS {VIEWS['charged']};", name="shop")
+    plan = compiled(spark, pipeline)
+    said = plan_text(explained(pipeline, plan, Query(spark, plan.graph, Tuning()).layout))
+    assert "every row of orders until a punctuation of all_fees has passed it" in said
+    assert "the state of #2 is unbounded: it grows with all_fees and orders" in said
+
+
+@pytest.mark.spark
 def test_rows_are_freed_when_the_watermark_of_the_versions_has_passed_them(
     bench: Callable[..., Bench],
 ) -> None:

@@ -101,6 +101,14 @@ def test_a_view_in_python_returns_a_dataframe(spark: SparkSession, tmp_path: Pat
         compiled(spark, load_pipeline(folder))
 
 
+def test_a_view_in_python_that_fails_is_named_with_the_line(spark: SparkSession, tmp_path: Path) -> None:
+    folder = tmp_path / "shop"
+    folder.mkdir()
+    (folder / "pipeline.py").write_text(VIEW.replace('spark.table("orders").columns', "spark.table(NAMES[0])"))
+    with refused("engine/view-that-fails", folder=tmp_path):
+        compiled(spark, load_pipeline(folder))
+
+
 def test_a_checkpoint_that_cannot_be_read_is_told_with_its_file(tmp_path: Path) -> None:
     (tmp_path / "offsets").mkdir()
     (tmp_path / "offsets" / "0").write_text("v1\n{}\n")

@@ -188,9 +188,15 @@ def test_a_stream_without_event_time_completes_nothing(spark: SparkSession) -> N
 
 
 @pytest.mark.spark
-def test_what_nothing_is_late_for_cannot_be_corrected(spark: SparkSession) -> None:
-    options = "late = 'correct', allowed_lateness = '1 hour'"
-    with refused("engine/nothing-is-late"):
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("nothing-is-late", "late = 'correct', allowed_lateness = '1 hour'"),
+        ("nothing-is-late-to-drop", "late = 'drop'"),
+    ],
+)
+def test_what_nothing_is_late_for_has_no_late_rows(spark: SparkSession, name: str, options: str) -> None:
+    with refused(f"engine/{name}"):
         compiled(spark, pipeline_of(f"{DECLARED}\nCREATE VIEW x WITH ({options}) AS SELECT k, v FROM s WHERE v > 0;"))
 
 

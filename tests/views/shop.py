@@ -69,7 +69,7 @@ class Shop:
             view: {"key": list(each.key), "store": each.store, "partition_by": list(each.partition_by)}
             for view, each in self.views.items()
         }
-        note = {"pipeline": self.pipeline, "current": self.lineage, "views": views}
+        note = {"pipeline": self.pipeline, "current": self.lineage, "views": views, "reads": []}
         return self.log.append_all({}, producer=self.pipeline, sequence=self.lineage, note=note).frame
 
     def batch(self, **changes: Sequence[Pair]) -> int:

@@ -114,8 +114,10 @@ class Working:
 
 
 @contextmanager
-def working(at: Opened, watch: Watch = NOBODY) -> Iterator[Working]:
-    """Inside, the pipeline can be driven, and its store follows. A pipeline that is refused leaves nothing behind."""
+def working(at: Opened, watch: Watch = NOBODY, *, anew: bool = False) -> Iterator[Working]:
+    """Inside, the pipeline can be driven, and its store follows. A pipeline that is refused leaves nothing behind. With
+    `anew` it begins a new lineage.
+    """
     name, home = at.pipeline.name, at.place.home
     # What is held is held until Spark is gone: it may be writing to the log and the checkpoint until then.
     with at.place.hinted(), ExitStack() as held, at.session() as spark:
@@ -126,13 +128,15 @@ def working(at: Opened, watch: Watch = NOBODY) -> Iterator[Working]:
         held.enter_context(kept(log, name, at.place.store, on_trouble, watch.on_stage))
         if at.has_files:
             held.enter_context(filed(log, name, at.place.files, on_trouble))
-        if (lineage := newest(home, name)) is not None:  # who would be refused must not end the run that is there
+        if (
+            not anew and (lineage := newest(home, name)) is not None
+        ):  # who would be refused must not end the run that is there
             check_unchanged(lineage, fingerprint_of(at.pipeline, plan, log, settings_of(spark)))
             check_fits(lineage, log)
         # An older run sees this and leaves; only then can we have the lock. If a newer one comes meanwhile, we leave.
         epoch = raised_epoch(log, at.pipeline)
         held.enter_context(locked(home, name))
-        ready = prepared(spark, at.pipeline, log, home, plan=plan)
+        ready = prepared(spark, at.pipeline, log, home, anew=anew, plan=plan)
         topics = [relation.topic for relation in at.pipeline.relations]
         alerts = {view.name: most for view in at.pipeline.views if (most := view.options.late_alert) is not None}
         meter = Meter(log, topics, watch.on_progress, lambda frame: run.watermarks(frame), alerts)
@@ -149,20 +153,21 @@ def _naming(place: Place, tell: Callable[[PenstockError], None]) -> Callable[[Pe
     return told
 
 
-def run_pipeline(
+def run_pipeline(  # noqa: PLR0913 (what a command knows)
     path: Path,
     *,
     once: bool = False,
     close: bool = False,
+    anew: bool = False,
     setting: Setting = HERE,
     watch: Watch = NOBODY,
     stop: Callable[[], bool] = lambda: False,
 ) -> None:
     """Runs until everything that is in the log now has been read (`once`), or until `stop` says so. With `close`, what
-    is in the log now is all that there will be: every window closes.
+    is in the log now is all that there will be: every window closes. With `anew` all answers are computed anew.
     """
     loaded = opened(path, setting)
-    with working(loaded, watch) as at:
+    with working(loaded, watch, anew=anew) as at:
         if close:
             end_time(at.log, loaded.pipeline)
 

@@ -15,6 +15,7 @@ from penstock.engine.fingerprint import check_unchanged, fingerprint_of
 from penstock.engine.lineage import newest
 from penstock.engine.oracle import Difference, Oracle, compared
 from penstock.engine.run import settings_of
+from penstock.engine.whole import check_whole
 from penstock.errors import EngineError, ViewError
 from penstock.log import Log
 from penstock.model import View
@@ -81,6 +82,7 @@ def _verdict(at: Opened, log: Log, view: View, plan: Compiled, oracle: Any) -> V
         return Verdict(view.name)
     with _reader(at, log, view) as reader:
         answer = reader.rows(view.name)
+    check_whole(log, at.pipeline, until=answer.position.until)
     batch = oracle(answer.position.until)
     expected = batch.rows(view.name)
     difference = compared(expected, answer.table, unordered=view.name in plan.unordered)

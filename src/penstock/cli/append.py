@@ -21,7 +21,7 @@ from penstock.cli.lines import Lines
 from penstock.cli.options import InputFormat, LogPath, TopicName, opened
 from penstock.cli.sources import Batch, csv_batches, json_batches, located
 from penstock.errors import CommandError, LogError, PenstockError, SchemaError
-from penstock.log import Log, Topic
+from penstock.log import Appended, Log, Topic
 
 SUFFIXES = {
     ".csv": InputFormat.CSV,
@@ -39,10 +39,16 @@ class Tally:
     topic: str
     records: int = 0
     repeated: int = 0
+    dropped: int = 0
 
     def __str__(self) -> str:
         there = f"; {self.repeated:,} were there already" if self.repeated else ""
-        return f'{count(self.records)} appended to "{self.topic}"{there}'
+        dropped = f"; {self.dropped:,} dropped, because the topic is full" if self.dropped else ""
+        return f'{count(self.records)} appended to "{self.topic}"{there}{dropped}'
+
+    def take_in(self, done: Appended, records: int) -> None:
+        self.records += records - done.dropped
+        self.dropped += done.dropped
 
 
 def append(
@@ -92,18 +98,18 @@ def _append_all(
 
 def _append_batch(log: Log, batch: Batch, tally: Tally, *, producer: str | None, number: int) -> None:
     if producer is None:
-        log.append(tally.topic, batch.rows)
-        tally.records += len(batch.rows)
+        tally.take_in(log.append(tally.topic, batch.rows), len(batch.rows))
         return
     note = {"topic": tally.topic, "crc": batch.crc}
     done = log.append_all({tally.topic: batch.rows}, producer=producer, sequence=number, note=note)
     if not done.repeated:
-        tally.records += len(batch.rows)
+        tally.take_in(done, len(batch.rows))
         return
     found = log.find(producer, number)
     if found is None or found.note != note:
         raise _other_source(batch, producer, number)
-    tally.repeated += len(batch.rows)
+    tally.repeated += len(batch.rows) - done.dropped
+    tally.dropped += done.dropped
 
 
 def _other_source(batch: Batch, producer: str, number: int) -> LogError:

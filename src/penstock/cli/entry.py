@@ -11,9 +11,16 @@ from typing import Annotated, Any, Final
 import typer
 
 from penstock import __version__
+from penstock.cli import queues
 from penstock.cli.append import append
+from penstock.cli.bounds import bound
+from penstock.cli.care import compact, retain
 from penstock.cli.console import show
+from penstock.cli.copy import copy
 from penstock.cli.demo import demo
+from penstock.cli.excise import excise
+from penstock.cli.groups import forget, groups, lag
+from penstock.cli.groups import reset as reset_group
 from penstock.cli.marks import announce, join, leave, punctuate
 from penstock.cli.plans import explain, verify
 from penstock.cli.read import read, tail
@@ -29,14 +36,29 @@ PLAIN: Final[dict[str, Any]] = {"no_args_is_help": True, "rich_markup_mode": Non
 app = typer.Typer(pretty_exceptions_enable=False, **PLAIN)
 log = typer.Typer(help="The log: topics and their records.", **PLAIN)
 app.add_typer(log, name="log")
+queue = typer.Typer(help="Queues over topics: each message to one worker.", **PLAIN)
+log.add_typer(queue, name="queue")
 
 PIPELINES: Final[Sequence[Command]] = (init, run, view, explain, verify, reset, test, demo)
 TOPICS: Final[Sequence[Command]] = (create, add_column, topics, describe, append, read, tail, check)
 MARKS: Final[Sequence[Command]] = (punctuate, join, announce, leave)
+GROUPS: Final[Sequence[Command]] = (groups, lag, reset_group, forget, bound)
+QUEUES: Final[Sequence[Command]] = (
+    queues.create,
+    queues.change,
+    queues.show,
+    queues.take,
+    queues.redrive,
+    queues.reset,
+    queues.delete,
+)
+CARE: Final[Sequence[Command]] = (retain, compact, excise, copy)
 for command in PIPELINES:
     app.command()(command)
-for command in (*TOPICS, *MARKS):
+for command in (*TOPICS, *MARKS, *GROUPS, *CARE):
     log.command()(command)
+for command in QUEUES:
+    queue.command()(command)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -12,9 +12,9 @@ from rich.text import Text
 from penstock.cli.console import reader_gone
 from penstock.cli.options import ViewFormat
 from penstock.cli.output import Fields, cell_text, fields_of, json_line, write_csv
-from penstock.cli.text import csv_text
 from penstock.log import Log, Topic
 from penstock.schema import Schema
+from penstock.text import csv_text
 from penstock.views import changes
 from penstock.views.query import Answer
 

@@ -26,9 +26,14 @@ def punctuate(
     Watermarks go on to it; windows that end by then close.
     """
     with opened(log) as target, answer() as out:
-        target.punctuate(topic, parse_time(until), scope=scope)
-        readers = f" for pipeline {scope}" if scope else ""
+        time, readers = parse_time(until), f" for pipeline {scope}" if scope else ""
+        before = target.watermark(topic, scope=scope)
+        target.punctuate(topic, time, scope=scope)
         out.write(f'topic "{topic}" will bring nothing before {until} any more{readers}\n')
+        if target.topic(topic).event_time is None:
+            out.write("it has no event time: no watermark goes by it, and no window closes\n")
+        elif before is not None and before >= time:
+            out.write(f"its watermarks were there before, at {before.isoformat()}: this changes nothing\n")
 
 
 def join(

@@ -10,10 +10,10 @@ from typing import Annotated
 import typer
 
 from penstock.app.place import log_in
-from penstock.cli.text import Unfit, reader
 from penstock.errors import CommandError
-from penstock.log import Log
+from penstock.log import Log, Place
 from penstock.schema import Scalar
+from penstock.text import Unfit, reader
 
 LogPath = Annotated[
     Path | None,
@@ -62,6 +62,13 @@ def opened(path: Path | None, *, create: bool = False) -> Iterator[Log]:
         )
     with Log.open(found, create=create) as log:
         yield log
+
+
+def parse_place(text: str) -> Place:
+    frame, _, index = text.partition(":")
+    if not (frame.isdecimal() and (index or "0").isdecimal()):
+        raise CommandError(f'"{text}" is not a place', hint="Write FRAME or FRAME:INDEX, as `read --hidden` shows it.")
+    return Place(int(frame), int(index or 0))
 
 
 def parse_time(text: str) -> datetime:

@@ -13,10 +13,10 @@ from typing import Any, TextIO
 
 from penstock.cli.console import aligned
 from penstock.cli.hidden import MARKS, STAMPS, type_of
-from penstock.cli.text import csv_text, writer
 from penstock.errors import CommandError
 from penstock.log import Entry, Place, Topic
 from penstock.schema import Decimal, Scalar
+from penstock.text import csv_text, writer
 
 Row = Mapping[str, Any]
 """A record: its columns and hidden columns by name, as Python values."""

@@ -1,6 +1,6 @@
 """`penstock log read` and `penstock log tail`: records of a topic on standard output."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
@@ -11,11 +11,12 @@ import typer
 
 from penstock.cli.arrow import stream_schema, write_stream
 from penstock.cli.console import answer, print_lines, reader_gone, say
+from penstock.cli.groups import entries_for
 from penstock.cli.hidden import MARKS
-from penstock.cli.options import Hidden, LogPath, OutputFormat, Partition, TopicName, opened, parse_time
+from penstock.cli.options import Hidden, LogPath, OutputFormat, Partition, TopicName, opened, parse_place, parse_time
 from penstock.cli.output import Fields, fields_of, json_line, names_of, row_of, table_lines, write_csv
 from penstock.errors import CommandError
-from penstock.log import Entry, Log, Place, Start, Topic
+from penstock.log import Entry, Log, Start, Topic
 
 TABLE_ROWS = 100
 
@@ -64,24 +65,27 @@ def read(  # noqa: PLR0913 (the options of a command)
         _write(reading, form, limit, out)
 
 
-def tail(
+def tail(  # noqa: PLR0913 (the options of a command)
     topic: TopicName,
     *,
     log: LogPath = None,
     partition: Partition = None,
     from_start: Annotated[bool, typer.Option("--from-start", help="First what is there already.")] = False,
+    group: Annotated[
+        str | None, typer.Option(metavar="NAME", help="As a member of this group, from where it was.")
+    ] = None,
     form: Annotated[OutputFormat, typer.Option("--format")] = OutputFormat.JSON,
     hidden: Hidden = False,
 ) -> None:
     """Print records as they are appended, until Ctrl-C.
 
-    As JSON lines, CSV, or an Arrow IPC stream.
+    As JSON lines, CSV, or an Arrow IPC stream. With --group, what other members of the group print is not printed here,
+    and what was printed is not printed again.
     """
     if form == OutputFormat.TABLE:
         raise CommandError("a table has an end, and tail has none", hint="Use --format json, csv or arrow.")
     with opened(log) as source, answer() as out, suppress(KeyboardInterrupt):
-        start = 0 if from_start else None
-        entries = source.tail(topic, partition=partition, start=start, stop=reader_gone(out))
+        entries = _coming(source, topic, partition, group, from_start=from_start, stop=reader_gone(out))
         if form == OutputFormat.JSON:
             for fields in _tailed(source, topic, entries, hidden=hidden):
                 out.write(json_line(fields))
@@ -93,6 +97,19 @@ def tail(
         _write(Reading(declared, batches, names, ()), form, None, out)
 
 
+def _coming(
+    log: Log, topic: str, partition: int | None, group: str | None, *, from_start: bool, stop: Callable[[], bool]
+) -> Iterator[Entry]:
+    if group is None:
+        return log.tail(topic, partition=partition, from_first=from_start, stop=stop)
+    if partition is not None or from_start:
+        raise CommandError(
+            "a group reads from where it was, and shares the partitions",
+            hint="Leave --partition and --from-start out. To go back: penstock log reset",
+        )
+    return entries_for(log, topic, group, stop=stop)
+
+
 def _one_by_one(entries: Iterator[Entry], schema: pa.Schema, out: TextIO) -> Iterator[pa.RecordBatch]:
     """A batch for each record; what was made of the one before is sent on its way first."""
     for entry in entries:
@@ -101,21 +118,14 @@ def _one_by_one(entries: Iterator[Entry], schema: pa.Schema, out: TextIO) -> Ite
         out.flush()
 
 
-def _start(*, offset: int | None, place: str | None, time: str | None) -> Start:
+def _start(*, offset: int | None, place: str | None, time: str | None) -> Start | None:
     if sum(each is not None for each in (offset, place, time)) > 1:
         raise CommandError("only one of --offset, --place and --time can be given")
     if place is not None:
-        return _place(place)
+        return parse_place(place)
     if time is not None:
         return parse_time(time)
-    return offset or 0
-
-
-def _place(text: str) -> Place:
-    frame, _, index = text.partition(":")
-    if not (frame.isdecimal() and (index or "0").isdecimal()):
-        raise CommandError(f'"{text}" is not a place', hint="Write FRAME or FRAME:INDEX, as `read --hidden` shows it.")
-    return Place(int(frame), int(index or 0))
+    return offset
 
 
 def _marks(form: OutputFormat, *, hidden: bool) -> Sequence[str]:

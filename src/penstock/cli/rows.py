@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from penstock.cli.hidden import STAMPS
-from penstock.cli.text import Convert, Unfit, reader, text_reader
 from penstock.errors import SchemaError, did_you_mean
 from penstock.log import Record, Topic
 from penstock.schema import Map, Scalar, Struct, Type
+from penstock.text import Convert, Unfit, reader, text_reader
 
 STRING = Scalar("STRING")
 MARKS: dict[str, Type] = {

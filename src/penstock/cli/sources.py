@@ -17,9 +17,9 @@ import pyarrow as pa
 from penstock.cli.hidden import STAMPS
 from penstock.cli.lines import Lines
 from penstock.cli.rows import Shape, record_of, shape_of, unknown_field
-from penstock.cli.text import parsed_json
 from penstock.errors import CommandError, PenstockError, SchemaError
 from penstock.log import Record, Topic
+from penstock.text import parsed_json
 
 
 @dataclass(frozen=True)

@@ -5,13 +5,17 @@ from typing import Annotated
 
 import typer
 
+from penstock.cli.bounds import Timeout, WhenFull, readers_text
+from penstock.cli.care import retention_of, retention_text
 from penstock.cli.console import aligned, answer, progress
 from penstock.cli.options import LogPath, TopicName, opened
-from penstock.cli.text import writer
 from penstock.log import Log, Topic
+from penstock.log.bound import Bound
+from penstock.log.retention import FOREVER
 from penstock.log.topic import EventTime
 from penstock.model.duration import parse_duration
 from penstock.schema import Scalar, parse_schema, type_text
+from penstock.text import writer
 
 TIME = writer(Scalar("TIMESTAMP"))
 
@@ -29,6 +33,19 @@ def create(  # noqa: PLR0913 (the options of a command)
         str, typer.Option(help="Event times that are further than this after the append time move no watermark.")
     ] = "1 day",
     partitions: Annotated[int, typer.Option(help="Records are in order within a partition.")] = 1,
+    bound: Annotated[
+        int | None, typer.Option(help="At most so many unread records; see bound.", min=1, show_default=False)
+    ] = None,
+    when_full: WhenFull = "block",
+    timeout: Timeout = "30 seconds",
+    keep_for: Annotated[
+        str | None, typer.Option(metavar="DURATION", help='Keep records for so long: "7 days".', show_default=False)
+    ] = None,
+    keep_bytes: Annotated[
+        str | None, typer.Option(metavar="SIZE", help="Keep about so many bytes of it: 500MB.", show_default=False)
+    ] = None,
+    keep_unread: Annotated[bool, typer.Option("--keep-unread", help="Keep what a reader has not read yet.")] = False,
+    compacted: Annotated[bool, typer.Option("--compacted", help="Keep only the newest record of each key.")] = False,
 ) -> None:
     """Create a topic, and the log if there is none yet.
 
@@ -43,7 +60,10 @@ def create(  # noqa: PLR0913 (the options of a command)
             partitions=partitions,
             key=key or (),
             event_time=EventTime(event_time, parse_duration(plausible)) if event_time else None,
+            retention=retention_of(keep_for, keep_bytes, unread=keep_unread, compacted=compacted),
         )
+        if bound is not None:
+            target.set_bound(topic, Bound(bound, when_full, parse_duration(timeout)))
         with answer() as out:
             out.write(f'topic "{topic}" {"is there already" if existed else "created"}: {_kind(made)}\n')
 
@@ -113,8 +133,16 @@ def _description(log: Log, name: str) -> Iterator[str]:
     columns = [[c.name, type_text(c.type), "" if c.nullable else "NOT NULL"] for c in topic.schema.columns]
     yield from aligned([["column", "type", ""], *columns])
     yield ""
-    states = [[str(p.partition), str(p.end), TIME(p.largest_time) or ""] for p in found.partitions]
-    yield from aligned([["partition", "end", "largest event time"], *states], right=(0, 1))
+    states = [[str(p.partition), str(p.begin), str(p.end), TIME(p.largest_time) or ""] for p in found.partitions]
+    yield from aligned([["partition", "begin", "end", "largest event time"], *states], right=(0, 1, 2))
+    if topic.retention != FOREVER:
+        yield ""
+        yield retention_text(topic.retention)
+    if found.compacted:
+        yield ""
+        yield f"before frame {found.compacted} only the newest record of each key is left"
+    if told := list(readers_text(log, found)):
+        yield from ["", *told]
     if found.uncorrected:
         yield ""
         yield f"{found.uncorrected:,} event times could not be corrected"

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 
 from penstock.log import Log, Place
+from penstock.views.compacted import compacted_before, compacted_steps, gone, last_compacted
 from penstock.views.lineage import announced, batches_between, current, current_before, frames_between
 from penstock.views.query import python_rows
 from penstock.views.step import Lineage, Position, Row, View
@@ -92,12 +93,27 @@ class _Changes:
     def _until(self, end: int) -> Iterator[RowChange]:
         view = self._found(self._lineage)
         if self._lineage is not None and view is not None and self._frame < end:
+            yield from self._compacted(self._lineage, view)
             batches = batches_between(self._log, self._lineage, self._frame, end, first=None)
             for steps in steps_of(self._log, self._lineage, batches, views=[view]):
                 for step in steps:
                     rows = ((w, row) for change in step.changes for w, row in _signed(change.pairs()))
                     yield from (RowChange(w, row, step.position, at) for at, (w, row) in enumerate(rows))
         self._frame = max(self._frame, end)
+
+    def _compacted(self, lineage: Lineage, view: View) -> Iterator[RowChange]:
+        """What a compacted stretch adds up to, read from its first batch on; from elsewhere it cannot be read."""
+        last = last_compacted(self._log, lineage, [view], self._frame - 1)
+        begin = self._log.find(lineage.producer, 0)
+        if last < 0 or begin is None:
+            return
+        below = compacted_before(self._log, lineage, [view])
+        if begin.frame < self._frame:
+            raise gone(lineage, below, f'what happened to view "{view.name}" after frame {self._frame - 1}')
+        steps = compacted_steps(self._log, lineage, begin.frame, below, [view])
+        signed = ((step, w, row) for step in steps for change in step.changes for w, row in _signed(change.pairs()))
+        yield from (RowChange(weight, row, step.position, at) for at, (step, weight, row) in enumerate(signed))
+        self._frame = below
 
     def _switched(self, lineage: Lineage) -> Iterator[RowChange]:
         before, after = self._found(self._lineage), self._found(lineage)

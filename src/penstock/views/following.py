@@ -3,15 +3,17 @@
 Frames are applied in the order of the log, each once; frames of other pipelines and lineages never are. A store that
 was down, that was restored from an older copy or that is new catches up. Frames that wait together share a
 transaction. When another lineage has become the current one, the store switches to it in one step, and lineages that
-came and went meanwhile are passed over.
+came and went meanwhile are passed over. A store that stands where changes have been compacted since is filled anew.
 
 A store of files takes many records at a time, and not every moment: files should be few.
 """
 
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 from penstock.log import Log
+from penstock.views.compacted import compacted_before, gone, last_compacted
 from penstock.views.lineage import batches_between, check_position, current
 from penstock.views.step import Kept, Lineage, Position
 from penstock.views.steps import FRAMES, RECORDS, steps_of, steps_until
@@ -76,6 +78,7 @@ class _Follower:
         self._kept = kept
         self._seen = -1
         self._left_at: Position | None = None
+        self._passed = (0, 0)
 
     def catch_up(self) -> bool:
         """Applies what is new; whether the log has moved at all."""
@@ -93,8 +96,10 @@ class _Follower:
         return True
 
     def _bring_up(self, lineage: Lineage, position: Position | None, end: int) -> None:
-        if position is None or position.frame < lineage.frame:
-            self._store.switch(lineage, steps_until(self._log, lineage, lineage.frame, kept=self._kept))
+        fill = max(lineage.frame, self._last_compacted(lineage, position))
+        if position is None or position.frame < fill:
+            self._check_can_fill(lineage, position)
+            self._store.switch(replace(lineage, frame=fill), steps_until(self._log, lineage, fill, kept=self._kept))
             position = self._store.position()
             assert position is not None
             self._on_step(position)
@@ -106,3 +111,17 @@ class _Follower:
             self._store.apply(steps)
             for step in steps:
                 self._on_step(step.position)
+
+    def _last_compacted(self, lineage: Lineage, position: Position | None) -> int:
+        """The frame to which a store that stands inside a compacted stretch is filled anew; -1 if it does not."""
+        views = lineage.kept_as(self._kept)
+        below = compacted_before(self._log, lineage, views)
+        seen, self._passed = self._passed, (lineage.number, below)
+        if below == 0 or seen == self._passed:  # it has stood behind it before, and does not go back
+            return -1
+        after = position.frame if position is not None and position.lineage == lineage.number else -1
+        return last_compacted(self._log, lineage, views, after)
+
+    def _check_can_fill(self, lineage: Lineage, position: Position | None) -> None:
+        if self._kept == "files" and position is not None and position.lineage == lineage.number:
+            raise gone(lineage, compacted_before(self._log, lineage, lineage.kept_as("files")), "rows for the files")

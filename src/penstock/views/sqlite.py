@@ -70,6 +70,14 @@ class SqliteStore:
             for group in grouped(steps, lambda step: sum(map(len, step.changes))):
                 self._take(group, group[0].position)
 
+    def purge(self) -> None:
+        """No byte is left in the store's files of rows that it does not hold any more."""
+        with told(self.path):
+            self._connection.execute("VACUUM")
+            is_busy = self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").get[0]
+        if is_busy:
+            raise ViewError(f'the store "{self.path}" is being read', hint="Try again when its readers have left.")
+
     def _reopen_if_replaced(self) -> None:
         """Who writes on to a file that was deleted writes for nobody."""
         if file_identity(self.path) != self._file:

@@ -13,8 +13,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from penstock.log import Log, Place
+from penstock.log import Log
 from penstock.log.frame import Header
+from penstock.views.compacted import FRAME, compacted_before, compacted_steps, gone, last_compacted
 from penstock.views.lineage import batches_between
 from penstock.views.step import Change, Kept, Lineage, Position, Step, View
 
@@ -22,8 +23,6 @@ T = TypeVar("T")
 Batch = tuple[Header, Position]
 FRAMES = 500
 RECORDS = 20_000
-FRAME = int(Place(1))
-"""Places of one frame."""
 
 
 def steps_of(
@@ -52,10 +51,18 @@ def steps_until(log: Log, lineage: Lineage, frame: int, *, kept: Kept = "table")
     step without changes there.
     """
     last = Position(log.identity, lineage.number, frame)
-    begin = log.find(lineage.producer, 0)
-    if begin is not None:
-        batches = batches_between(log, lineage, begin.frame, frame + 1, first=0)
-        for steps in steps_of(log, lineage, batches, views=lineage.kept_as(kept)):
+    begin, views = log.find(lineage.producer, 0), lineage.kept_as(kept)
+    if begin is not None and begin.frame <= frame:
+        start, first, below = begin.frame, 0, compacted_before(log, lineage, views)
+        if start < below:
+            if last_compacted(log, lineage, views, frame) > frame:
+                raise gone(lineage, below, f"what the views held at frame {frame}")
+            for step in compacted_steps(log, lineage, start, below, views):
+                yield step
+                last = replace(step.position, frame=frame)
+            start, first = below, 0 if last.batch is None else last.batch + 1
+        batches = batches_between(log, lineage, start, frame + 1, first=first)
+        for steps in steps_of(log, lineage, batches, views=views):
             yield from steps
             last = replace(steps[-1].position, frame=frame)
     yield Step(last)

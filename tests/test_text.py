@@ -8,8 +8,8 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 
-from penstock.cli.text import Unfit, csv_text, reader, text_reader, writer
 from penstock.schema import Type, arrow_type, parse_type
+from penstock.text import BASE64, Unfit, csv_text, reader, text_reader, writer
 
 SCALARS = {
     "BOOLEAN": st.booleans(),
@@ -112,3 +112,18 @@ def test_what_fits_is_taken(type_: str, given_: object, want: object) -> None:
 
 def test_a_float_is_shown_as_short_as_it_is() -> None:
     assert writer(parse_type("FLOAT"))(pa.scalar(0.1, pa.float32()).as_py()) == 0.1
+
+
+def test_bytes_are_hexadecimal_or_base64_wherever_they_stand() -> None:
+    type_ = parse_type("ARRAY<STRUCT<b: BINARY>>")
+    assert writer(type_)([{"b": b"\x00\xff"}]) == [{"b": "00ff"}]
+    assert writer(type_, BASE64)([{"b": b"\x00\xff"}]) == [{"b": "AP8="}]
+    assert reader(type_, BASE64)([{"b": "AP8="}]) == [{"b": b"\x00\xff"}]
+    with pytest.raises(Unfit):
+        reader(type_, BASE64)([{"b": "A?P8="}])
+
+
+def test_a_map_that_has_a_key_twice_keeps_both() -> None:
+    type_ = parse_type("MAP<STRING, INT>")
+    pairs = [("a", 1), ("a", 2)]
+    assert reader(type_)(writer(type_)(pairs)) == pairs

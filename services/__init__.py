@@ -1,0 +1,1 @@
+"""Services beside Penstock, started on this machine: for tests, and for trying things out."""
