@@ -34,6 +34,16 @@ VIEWS = {
     "done_corrected": ("emit = 'final', late = 'correct', allowed_lateness = '12 seconds'", SUMS),
     "hopping": ("late = 'drop'", HOPS),
     "hopping_done": ("emit = 'final'", HOPS),
+    "hopping_by_key": (
+        "emit = 'final'",
+        """SELECT k, sum(v) AS n, avg(v) AS mean, window, min(v) AS least FROM s
+           GROUP BY window(at, '20 seconds', '5 seconds'), k""",
+    ),
+    "best_hop": (
+        "emit = 'final'",
+        """SELECT k, n, window, row_number() OVER (PARTITION BY window ORDER BY n DESC, k) AS place
+           FROM (SELECT k, window, count(v) AS n FROM s WHERE v <> 2 GROUP BY k, window(at, '15 seconds', '5 seconds'))""",
+    ),
     "named": (
         "",
         """SELECT name, window.end, collect_list(v) AS vs FROM s JOIN t ON k = id

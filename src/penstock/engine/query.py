@@ -75,6 +75,8 @@ class Query:
     def _left_keys(self, edge: Edge) -> list[tuple[Handle, ...]]:
         """Each part of the key that rows leave under, in all the ways in which it can be said."""
         source = edge.source
+        if source.parts.get("slicing"):  # windows leave where their slices came
+            return []
         if source.kind not in TABLES:
             return list(zip(source.key, *source.parts.get("twins", ()), strict=True))
         by_name = {column.name: column.handle for column in edge.branch.columns}
@@ -210,6 +212,7 @@ class Query:
             edge.target.parts.get("goes", edge.target.id),
             edge.port,
             chain,
+            bool(edge.target.parts.get("slicing")),
             handles(makers),
             self._all(branch.filters),
             handles(key),
@@ -253,6 +256,8 @@ class Query:
                 return self._door.session(operator.id, parts["node"], len(operator.row) - 1, edges, parts["closing"])
             case "hold":
                 return self._door.hold(operator.id, 2, len(operator.row), edges, parts["closing"])
+            case "aggregate" if parts["slicing"]:
+                return self._door.slices(operator.id, parts["slicing"], edges)
             case _:
                 return self._door.aggregate(operator.id, parts["plan"], edges, parts["closing"])
 

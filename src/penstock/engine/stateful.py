@@ -88,15 +88,27 @@ def key_of_join(
 
 def aggregated(graph: Graph, node: Aggregate, flow: Flow, closing: Handle | None) -> Flow:
     plan = graph.door.aggregatePlan(node.plan, flow.growing)
-    operator = graph.operator("aggregate", plan=plan, node=node.plan, growing=flow.growing, closing=closing)
+    slicing = _slicing(graph, node, plan, flow, closing)
+    operator = graph.operator(
+        "aggregate", plan=plan, node=node.plan, growing=flow.growing, closing=closing, slicing=slicing
+    )
     operator.row = list(node.columns)
-    for branch in flow.branches:
-        graph.connect(branch, operator, 0, key=graph.over(plan.keys(), branch), value=graph.over(plan.inputs(), branch))
+    for branch in flow.branches[slicing.latest() :: slicing.overlaps()] if slicing else flow.branches:
+        key = graph.over(plan.keys(), branch)
+        if slicing:
+            key = list(graph.door.sliced(slicing, graph.handles(key), graph.handles(branch.filters)))
+        graph.connect(branch, operator, 0, key=key, value=graph.over(plan.inputs(), branch))
     positions = list(plan.keyColumns())
     operator.key = tuple(node.columns[at].handle if at >= 0 else None for at in positions)
     telling = list(plan.tellingColumns())
     key = tuple(node.columns[at].id for at in telling) if all(at >= 0 for at in telling) else None
     return graph.answer(operator, node.columns, growing=False, key=key)
+
+
+def _slicing(graph: Graph, node: Aggregate, plan: Handle, flow: Flow, closing: Handle | None) -> Handle | None:
+    """How windows that overlap are cut into slices, so that a row counts once; nothing where they are not."""
+    records = all(branch.source.kind == "source" and not branch.makers for branch in flow.branches)
+    return graph.door.slicing(node.plan, plan, closing) if closing and flow.growing and records else None
 
 
 def merged(graph: Graph, node: Aggregate, flow: Flow, closing: Handle | None) -> Flow | None:

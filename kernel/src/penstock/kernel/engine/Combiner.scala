@@ -92,11 +92,12 @@ final class Combiner(to: Target, gathering: Gathering) {
       taken = after(at)
       val held = gathered.numbers
       val numbers = Platform.LONG_ARRAY_OFFSET + 8L * (at + Numbers)
+      val hash = if (to.apart == 0) held(at) else Envelope.hashOf(held, keyStart(at) + to.apart, keyLength(at) - to.apart)
       val envelope =
-        if (gathering.objects == 0) Envelope.of(to, Envelope.Partial, held(at), held, keyStart(at), keyLength(at), held, numbers, 8 * gathering.longs)
+        if (gathering.objects == 0) Envelope.of(to, Envelope.Partial, hash, held, keyStart(at), keyLength(at), held, numbers, 8 * gathering.longs)
         else {
           val bytes = gathering.write(gathered, at + Numbers, number(at) * gathering.objects)
-          Envelope.of(to, Envelope.Partial, held(at), held, keyStart(at), keyLength(at), bytes, Platform.BYTE_ARRAY_OFFSET, bytes.length)
+          Envelope.of(to, Envelope.Partial, hash, held, keyStart(at), keyLength(at), bytes, Platform.BYTE_ARRAY_OFFSET, bytes.length)
         }
       Envelope.stamped(envelope, 1, held(at + 1), held(at + 2))
     }

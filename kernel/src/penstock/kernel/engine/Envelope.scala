@@ -3,8 +3,11 @@ package penstock.kernel.engine
 import org.apache.spark.sql.catalyst.expressions.{UnsafeRow, XXH64}
 import org.apache.spark.unsafe.Platform
 
-/** Where an envelope goes: an operator, which of its inputs, and the chain of operators that it belongs to. */
-case class Target(operator: Int, port: Int, chain: Int)
+/** Where an envelope goes: an operator, which of its inputs, and the chain of operators that it belongs to.
+  *
+  * @param apart so many bytes at the start of the key do not count for its hash: rows that differ in nothing else meet in one slot
+  */
+case class Target(operator: Int, port: Int, chain: Int, apart: Int = 0)
 
 object Target {
   /** The operator of rows that are kept nowhere. */
@@ -31,7 +34,7 @@ object Envelope {
     of(to, kind, key, row.getBaseObject, row.getBaseOffset, row.getSizeInBytes)
 
   def of(to: Target, kind: Short, key: UnsafeRow, row: AnyRef, offset: Long, length: Int): Array[Byte] = {
-    val hash = hashOf(key.getBaseObject, key.getBaseOffset, key.getSizeInBytes)
+    val hash = hashOf(key.getBaseObject, key.getBaseOffset + to.apart, key.getSizeInBytes - to.apart)
     of(to, kind, hash, key.getBaseObject, key.getBaseOffset, key.getSizeInBytes, row, offset, length)
   }
 

@@ -48,7 +48,10 @@ final class RunningChain(chain: Chain, pageLimit: Int) {
   private val keys = operators.map(o => new UnsafeRow(o.keyWidth))
   private val orders = operators.map(_.orders)
   private val sums = operators.map(_.sums)
-  private val windows = operators.map(each => each.timing.map(new Windows(each, _, pageLimit)).orNull)
+  private val windows: Array[Clocked] = operators.map {
+    case slices: Slices => new SlicedWindows(slices, pageLimit)
+    case each => each.timing.map(new Windows(each, _, pageLimit)).orNull
+  }
   private val dates = operators.map {
     case dated: Dated => dated.dating.map(how => new Dates(dated, how.clocks, pageLimit)).orNull
     case _ => null
@@ -56,7 +59,7 @@ final class RunningChain(chain: Chain, pageLimit: Int) {
 
   def run(rows: Iterator[Array[Byte]], pages: Int => PageStore, open: OpenWindows): Iterator[Array[Byte]] = {
     val out = new ArrayBuffer[Array[Byte]]()
-    val inboxes = operators.map(_ => new Inbox)
+    val inboxes = operators.map(each => new Inbox(sliced = each.isInstanceOf[Slices]))
     while (rows.hasNext) deliver(rows.next(), 0, inboxes, out)
     var i = 0
     while (i < operators.length) {
@@ -96,8 +99,11 @@ final class RunningChain(chain: Chain, pageLimit: Int) {
   }
 }
 
-/** What an operator got in one batch: the rows of each key, and how far clocks have come. */
-private final class Inbox {
+/** What an operator got in one batch: the rows of each key, and how far clocks have come.
+  *
+  * @param sliced whether the slot was chosen without all of the key: its hash is the same for many keys then
+  */
+private final class Inbox(sliced: Boolean) {
   val rows = new JavaMap[Key, Rows]()
   private var times: Array[Long] = Array.emptyLongArray
   private var told: Array[Array[Byte]] = Dates.NoSteps
@@ -105,7 +111,9 @@ private final class Inbox {
   def isEmpty: Boolean = rows.isEmpty && times.isEmpty
 
   def add(envelope: Array[Byte]): Unit = {
-    val key = new Key(envelope, Envelope.Header, Envelope.keyLength(envelope), Envelope.hash(envelope))
+    val length = Envelope.keyLength(envelope)
+    val hash = if (sliced) Envelope.hashOf(envelope, Platform.BYTE_ARRAY_OFFSET + Envelope.Header, length) else Envelope.hash(envelope)
+    val key = new Key(envelope, Envelope.Header, length, hash)
     var found = rows.get(key)
     if (found == null) {
       found = new Rows

@@ -7,6 +7,12 @@ import org.apache.spark.unsafe.Platform
 import penstock.kernel.state.{Key, PageStore, Slot, WindowPages}
 import scala.jdk.CollectionConverters._
 
+/** Who takes the rows of a slot and hears how far clocks have come. */
+trait Clocked {
+  /** `ticks` has the new times of the first clocks, `Windows.None` where there is none. */
+  def run(inbox: JavaMap[Key, Rows], ticks: Array[Long], pages: PageStore, open: OpenWindows, out: Output): Unit
+}
+
 /** An operator with windows, at work on one slot.
   *
   * In: rows by key, and how far the clocks of the streams beneath have come: after all rows of the batch.
@@ -14,7 +20,7 @@ import scala.jdk.CollectionConverters._
   * Out: changes, as the operator gives them; of windows that wait, all rows at once when they are complete. A window is complete in the batch in
   * which the watermark comes to its end.
   */
-final class Windows(operator: Operator, timing: Timing, pageLimit: Int) {
+final class Windows(operator: Operator, timing: Timing, pageLimit: Int) extends Clocked {
   private val patient = operator match {
     case waiting: Patient if timing.waits => waiting
     case _ => null
@@ -23,8 +29,7 @@ final class Windows(operator: Operator, timing: Timing, pageLimit: Int) {
   private val sums = operator.sums
   private val key = new UnsafeRow(operator.keyWidth)
 
-  /** `ticks` has the new times of the first clocks, `Windows.None` where there is none. */
-  def run(inbox: JavaMap[Key, Rows], ticks: Array[Long], pages: PageStore, open: OpenWindows, out: Output): Unit = {
+  override def run(inbox: JavaMap[Key, Rows], ticks: Array[Long], pages: PageStore, open: OpenWindows, out: Output): Unit = {
     val stored = pages.header
     val agenda = Agenda.read(stored, timing.clocks)
     val before = agenda.watermark

@@ -170,6 +170,9 @@ object Door {
     new TopPlan(seq(partition), seq(orders), seq(columns), limit, offset, by)
   }
   def aggregatePlan(node: LogicalAggregate, growing: Boolean): AggregatePlan = new AggregatePlan(node, growing)
+  /** How groups by windows that overlap are cut into slices; null where they are not. */
+  def slicing(node: LogicalAggregate, plan: AggregatePlan, closing: Closing): Slicing = Slicing.of(node, plan, closing).orNull
+  def sliced(slicing: Slicing, groups: JavaList[Expression], filters: JavaList[Expression]): JavaList[Expression] = slicing.key(seq(groups), seq(filters)).asJava
 
   // Putting operators together
 
@@ -179,10 +182,11 @@ object Door {
     case format: DateFormatClass => FormattedTime.of(format)
   }.transform { case struct: CreateNamedStruct => LongStruct.of(struct) }, AttributeSeq(seq(row)))
   def edge(
-      operator: Int, port: Int, chain: Int, makers: JavaList[Maker], filter: Expression, key: JavaList[Expression], value: JavaList[Expression],
-      row: JavaList[Attribute]): Edge = {
+      operator: Int, port: Int, chain: Int, sliced: Boolean, makers: JavaList[Maker], filter: Expression, key: JavaList[Expression],
+      value: JavaList[Expression], row: JavaList[Attribute]): Edge = {
     def bind(e: Expression): Expression = bound(e, row)
-    Edge(Target(operator, port, chain), Option(filter).map(bind), seq(key).map(bind), seq(value).map(bind), seq(makers))
+    val to = Target(operator, port, chain, if (sliced) Slices.Apart else 0)
+    Edge(to, Option(filter).map(Lateness.quickly).map(bind), seq(key).map(bind), seq(value).map(bind), seq(makers))
   }
   def maker(filter: Expression, generator: Generator, width: Int, outer: Boolean, row: JavaList[Attribute]): Maker =
     Maker(Option(filter).map(bound(_, row)), bound(generator, row).asInstanceOf[Generator], width, outer)
@@ -206,6 +210,7 @@ object Door {
   def top(id: Int, plan: TopPlan, growing: Boolean, spread: Int, edges: JavaList[Edge], closing: Closing): Operator =
     plan.operator(id, growing, spread, seq(edges), Option(closing))
   def aggregate(id: Int, plan: AggregatePlan, edges: JavaList[Edge], closing: Closing): Operator = plan.operator(id, seq(edges), Option(closing))
+  def slices(id: Int, slicing: Slicing, edges: JavaList[Edge]): Operator = slicing.operator(id, seq(edges))
   def session(id: Int, node: Session, width: Int, edges: JavaList[Edge], closing: Closing): Operator =
     Sessions(id, node.keys.length, width, node.child.output.indexWhere(_.exprId == node.window.exprId), seq(edges), Option(closing).flatMap(_.dating))
   def hold(id: Int, keyWidth: Int, width: Int, edges: JavaList[Edge], closing: Closing): Operator = Hold(id, keyWidth, width, seq(edges), closing.timing)

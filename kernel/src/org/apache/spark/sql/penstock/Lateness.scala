@@ -96,6 +96,21 @@ object Lateness {
 
   private def compared(join: Join): Join = join.copy(condition = join.condition.map(Distance.comparisons(_).reduce(And(_, _))))
 
+  /** The same condition, in which the times of rows are looked at before their windows: a row whose time the watermark has not passed is in time for all of them. */
+  def quickly(condition: Expression): Expression = JoinPlan.conjuncts(condition).map {
+    case not @ Not(late) if isIn(late) => sooner(late).fold[Expression](not)(passed => Or(Not(passed), not))
+    case late if isIn(late) => sooner(late).fold(late)(passed => And(passed, late))
+    case other => other
+  }.reduce(And(_, _))
+
+  /** What holds for every row that is late, and more: its time instead of the end of its window. */
+  private def sooner(late: Expression): Option[Expression] = {
+    val passed = late.transform {
+      case LessThanOrEqual(PreciseTimestampConversion(GetStructField(TimeWindows.Made(time, _), 1, _), _, LongType), stamp) => LessThan(TimeWindows.micros(time), stamp)
+    }
+    Option.when(passed != late)(passed)
+  }
+
   /** Whether the condition is the one that leaves out late rows: no other makes a number of the watermark. */
   def isIn(condition: Expression): Boolean = condition.exists {
     case PreciseTimestampConversion(stamp: Attribute, _, LongType) => stamp.name.startsWith(Hidden.Watermark)
