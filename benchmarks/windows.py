@@ -23,6 +23,7 @@ from penstock.engine import session, stream_topic
 
 GOALS = {
     "tumbling_against_spark": ">= 2",
+    "tumbling_many_keys_against_spark": ">= 2",
     "hopping_against_spark": ">= 2",
     "session_against_spark": ">= 1",
     "interval_join_against_spark": ">= 1",
@@ -30,6 +31,8 @@ GOALS = {
 }
 ROUNDS = 4
 MANY = 1_000_000
+KEYS = 10_000
+MANY_KEYS = 200_000
 DAY = 1_704_067_200_000_000
 DECLARED = """
     CREATE STREAM events (k BIGINT, v BIGINT, at TIMESTAMP) WITH (event_time = 'at', watermark = '10 seconds');
@@ -92,13 +95,19 @@ def whole_rate(times: Times, warm: int) -> float:
     return sum(rows for rows, _ in times[warm:]) / sum(seconds for _, seconds in times[warm:])
 
 
-def compared(
-    spark: SparkSession, folder: Path, name: str, query: str, made: Callable[[DataFrame], DataFrame], rows: int
+def compared(  # noqa: PLR0913 (both sides, and over what)
+    spark: SparkSession,
+    folder: Path,
+    name: str,
+    query: str,
+    made: Callable[[DataFrame], DataFrame],
+    rows: int,
+    keys: int = KEYS,
 ) -> dict[str, float]:
     """Rounds of each side, one after the other; the first one warms both up."""
     ours, theirs = [], []
     with benched(spark, folder) as bench:
-        fill(bench, ["events"], rows, 10_000, 8, 30.0)
+        fill(bench, ["events"], rows, keys, 8, 30.0)
         sql = DECLARED.split(";")[0] + ";" + view(query)
         for each in range(1 + ROUNDS):
             stream = stream_topic(spark, bench.log.folder, "events", max_records_per_batch=rows)
@@ -202,6 +211,9 @@ def ticking(spark: SparkSession, folder: Path, scale: int) -> dict[str, float]:
 
 PARTS: dict[str, Callable[[SparkSession, Path, int], dict[str, float]]] = {
     "tumbling": lambda spark, folder, scale: compared(spark, folder, "tumbling", TUMBLING, tumbling, MANY // scale),
+    "tumbling_many_keys": lambda spark, folder, scale: compared(
+        spark, folder, "tumbling_many_keys", TUMBLING, tumbling, MANY // scale, MANY_KEYS // scale
+    ),
     "hopping": lambda spark, folder, scale: compared(spark, folder, "hopping", HOPPING, hopping, MANY // 10 // scale),
     "session": lambda spark, folder, scale: compared(spark, folder, "session", SESSION, sessions, MANY // 10 // scale),
     "interval": joined,

@@ -57,6 +57,38 @@ def test_windows_in_time(spark: SparkSession) -> None:
 
 
 @pytest.mark.parametrize(
+    ("options", "query", "sliced"),
+    [
+        ("emit = 'final'", "k, window, sum(v) AS n FROM s GROUP BY k, window(at, '1 minute', '20 seconds')", True),
+        ("emit = 'final'", "window.end, max(v) AS n FROM s GROUP BY window(at, '1 minute', '20 seconds')", True),
+        ("late = 'drop'", "k, window, sum(v) AS n FROM s GROUP BY k, window(at, '1 minute', '20 seconds')", False),
+        (
+            "emit = 'final', late = 'correct', allowed_lateness = '1 hour'",
+            "k, window, sum(v) AS n FROM s GROUP BY k, window(at, '1 minute', '20 seconds')",
+            False,
+        ),
+        ("emit = 'final'", "k, window, sum(v) AS n FROM s GROUP BY k, window(at, '1 minute', '25 seconds')", False),
+        ("emit = 'final'", "window, collect_list(v) AS n FROM s GROUP BY window(at, '1 minute', '20 seconds')", False),
+        (
+            "emit = 'final'",
+            """k, window, sum(v) AS n FROM s GROUP BY k, window(at, '1 minute', '20 seconds')
+               HAVING minute(window.start) > 3""",
+            False,
+        ),
+        ("emit = 'final'", "k, window, sum(v) AS n FROM s GROUP BY k, window(at, '1 minute')", False),
+    ],
+)
+def test_windows_that_overlap_and_are_shown_once_keep_a_row_once(
+    spark: SparkSession, options: str, query: str, *, sliced: bool
+) -> None:
+    declared = "CREATE STREAM s (k INT, v INT, at TIMESTAMP) WITH (event_time = 'at', watermark = '1 second');"
+    pipeline = pipeline_of(f"{declared} CREATE VIEW x WITH ({options}) AS SELECT {query};", name="shop")
+    plan = compiled(spark, pipeline)
+    text = plan_text(explained(pipeline, plan, Query(spark, plan.graph, Tuning()).layout))
+    assert ("each row once, for all its 3 windows" in text) == sliced
+
+
+@pytest.mark.parametrize(
     ("text", "parts"),
     [
         ("(a > 1)", ["a > 1"]),

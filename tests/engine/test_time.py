@@ -42,7 +42,8 @@ VIEWS = {
     "best_hop": (
         "emit = 'final'",
         """SELECT k, n, window, row_number() OVER (PARTITION BY window ORDER BY n DESC, k) AS place
-           FROM (SELECT k, window, count(v) AS n FROM s WHERE v <> 2 GROUP BY k, window(at, '15 seconds', '5 seconds'))""",
+           FROM (SELECT k, window, count(v) AS n FROM s WHERE v <> 2
+                 GROUP BY k, window(at, '15 seconds', '5 seconds'))""",
     ),
     "named": (
         "",

@@ -72,7 +72,8 @@ class Bounds:
         if operator.kind == "retained":
             return self._retained(operator)
         if closing := operator.parts.get("closing"):
-            return Bound(freed=closing.text())
+            slicing = operator.parts.get("slicing")
+            return Bound(freed=closing.text() + (f"; {slicing.text()}" if slicing else ""))
         match operator.kind:
             case "join" | "window" | "session":
                 return self._inputs(operator)

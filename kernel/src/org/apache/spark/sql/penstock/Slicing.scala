@@ -15,7 +15,7 @@ final class Slicing(plan: AggregatePlan, val slide: Long, val length: Long, wind
   val overlaps: Int = (length / slide).toInt
 
   /** For people. */
-  def text: String = s"in slices of ${Closing.span(slide)}"
+  def text: String = s"each row once, for all its $overlaps windows"
 
   /** The key of rows: their slice, the first window that they are in time for, the other groups.
     *
