@@ -229,6 +229,25 @@ def test_state_goes_when_windows_are_over(bench: Callable[..., Bench]) -> None:
     assert len(shop.content("done")) == len(shop.content("filling")) == 4000
 
 
+@pytest.mark.spark
+def test_slices_stay_for_the_last_window_that_needs_them(bench: Callable[..., Bench]) -> None:
+    query = "SELECT k, window, sum(v) AS n FROM s GROUP BY k, window(at, '20 seconds', '5 seconds')"
+    shop = bench(f"{DECLARED} CREATE VIEW hops WITH (emit = 'final') AS {query};")
+    shop.append({"s": [{"k": key, "v": key, "at": START + timedelta(seconds=2)} for key in range(2000)]})
+    shop.drain()
+    for seconds, windows in ((4, 0), (5, 1), (15, 3), (19, 3)):
+        shop.log.punctuate("s", START + timedelta(seconds=seconds))
+        shop.drain()
+        shop.check()
+        assert len(shop.content("hops")) == 2000 * windows
+        assert entries(shop) > 200
+    shop.log.punctuate("s", START + timedelta(seconds=20))
+    shop.drain()
+    shop.check()
+    assert len(shop.content("hops")) == 2000 * 4
+    assert entries(shop) == 64
+
+
 def entries(shop: Bench) -> int:
     """How many entries the state has."""
     state = shop.spark.read.format("statestore").option("path", str(shop.ready.lineage.checkpoint))
