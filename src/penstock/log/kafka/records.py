@@ -36,6 +36,8 @@ class KafkaAppended:
     appended_at: datetime
     spans: tuple[Span, ...]
     repeated: bool = False
+    entry: int | None = None
+    """The offset of its frame in the journal, where it has one."""
 
 
 @dataclass(frozen=True)
