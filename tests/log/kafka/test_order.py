@@ -7,13 +7,16 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from confluent_kafka import Producer
+from confluent_kafka import Consumer, Message, Producer, TopicPartition
 
 from penstock.errors import LogError
-from penstock.log.kafka import KafkaLog, OrderedKafkaLog
+from penstock.log import Record
+from penstock.log.kafka import OrderedKafkaLog
 from penstock.log.records import Span
+from penstock.views import SqliteStore, ViewReader, catch_up, changes
 from services.kafka import Cluster
 from tests.log.contract import NOON, ORDERS, SECOND, orders
+from tests.views.shop import Shop, Story, counted, folded
 
 Opener = Callable[..., OrderedKafkaLog]
 
@@ -40,7 +43,7 @@ def write(kafka: Cluster, topic: str, *rows: tuple[int, Mapping[str, object]]) -
 
 
 def test_what_the_log_appends_itself_is_a_frame_at_once(
-    open_ordered: Opener, open_log: Callable[..., KafkaLog]
+    open_ordered: Opener,
 ) -> None:
     log, other = open_ordered(), open_ordered()
     log.create_topic("changes", "id BIGINT, n BIGINT", key="id", own=True)
@@ -143,3 +146,79 @@ def test_the_running_maximum_survives_everything_but_the_journal(
     log.close()
     fresh = open_ordered(patience=timedelta(seconds=20))
     assert [each.largest_time for each in fresh.describe("orders").partitions] == [NOON, NOON + SECOND]
+
+
+def test_records_are_read_by_place_and_time(open_ordered: Opener) -> None:
+    log = open_ordered(admits=True)
+    log.create_topic("orders", ORDERS)
+    frames = []
+    for each in range(3):
+        log.append("orders", orders(2 * each, 2 * each + 1))
+        log.settle()
+        frames.append(list(log.frames())[-1])
+    entries = list(log.read("orders"))
+    assert [entry.value["id"] for entry in entries] == list(range(6))  # type: ignore[index,call-overload]
+    assert [entry.place.frame for entry in entries] == [frame.frame for frame in frames for _ in range(2)]
+    middle = entries[3]
+    for start in (middle.place, middle.offset):
+        assert [entry.offset for entry in log.read("orders", start=start)] == [e.offset for e in entries[3:]]
+    assert [entry.offset for entry in log.read("orders", start=entries[2].appended_at, end=entries[4].place)] == [
+        entry.offset for entry in entries[2:4]
+    ]
+
+
+def test_other_readers_can_put_the_changes_of_a_batch_together(
+    open_ordered: Opener, kafka: Cluster, prefix: str
+) -> None:
+    log = open_ordered()
+    log.create_topic("spend", "city STRING, n BIGINT", key="city", own=True)
+    log.create_topic("bag", "tag STRING", partitions=4, own=True)
+    bag = [{"tag": each} for each in "abcdefgh"]
+    log.append_all({"spend": [{"city": "Bern", "n": 1}], "bag": bag}, producer="shop/1", sequence=7, note={"batch": 7})
+    log.append_all({"bag": [Record(row, deleted=True) for row in bag]}, producer="shop/1", sequence=8)
+    found = {name: read_committed(kafka, f"{prefix}{name}") for name in ("spend", "bag")}
+    first = [dict(m.headers() or ()) for each in found.values() for m in each]
+    first = [each for each in first if each["penstock.sequence"] == b"7"]
+    assert {each["penstock.producer"] for each in first} == {b"shop/1"}
+    assert sorted(int(each["penstock.index"].split(b"/")[0]) for each in first) == list(range(9))
+    assert {each["penstock.index"].split(b"/")[1] for each in first} == {b"9"}
+    partitions = [{m.value(): m.partition() for m in found["bag"] if deleted(m) is is_} for is_ in (False, True)]
+    assert partitions[0] == partitions[1] and len(set(partitions[0].values())) > 1, "a row and its deletion meet"
+
+
+def deleted(message: Message) -> bool:
+    return "penstock.deleted" in dict(message.headers() or ())
+
+
+def read_committed(kafka: Cluster, topic: str) -> list[Message]:
+    """All messages of a topic, as a program that knows nothing of Penstock reads them."""
+    settings = {"bootstrap.servers": kafka.servers, "group.id": "others", "isolation.level": "read_committed"}
+    consumer = Consumer({**settings, "enable.partition.eof": True, "enable.auto.commit": False})
+    partitions = consumer.list_topics(topic).topics[topic].partitions
+    consumer.assign([TopicPartition(topic, each, 0) for each in partitions])
+    found, open_ = [], set(partitions)
+    while open_:
+        message = consumer.poll(10)
+        assert message is not None
+        if message.error() is None:
+            found.append(message)
+        else:
+            open_.discard(message.partition())
+    consumer.close()
+    return found
+
+
+def test_a_store_follows_on_kafka(open_ordered: Opener, tmp_path: Path) -> None:
+    log = open_ordered()
+    business = Shop(log)  # type: ignore[arg-type]
+    business.announce()
+    story = Story(business, 1)
+    with SqliteStore(tmp_path / "views.sqlite") as store:
+        for _ in range(5):
+            story.go_on(1)
+            catch_up(log, "shop", store)
+        with ViewReader(tmp_path / "views.sqlite") as reader:
+            for view in ("spend", "names"):
+                assert counted(reader.rows(view)) == folded(log, business.topic(view)), view  # type: ignore[arg-type]
+                assert len(reader.rows(view))
+    assert {change.batch for change in changes(log, "shop", "spend")} <= set(range(5))

@@ -26,7 +26,7 @@ from penstock.log.kafka.appending import Appending, Order
 from penstock.log.kafka.client import Client
 from penstock.log.kafka.facts import Facts
 from penstock.log.kafka.following import followed
-from penstock.log.kafka.messages import Outgoing, outgoing
+from penstock.log.kafka.messages import Outgoing, numbered, outgoing
 from penstock.log.kafka.reading import Bad, Range, Start, batches, check_kept, full_schema, offsets_at, refuse
 from penstock.log.kafka.records import Commit, KafkaAppended, KafkaDescription, KafkaEntry, KafkaPartition, entries_of
 from penstock.log.kafka.settings import Settings
@@ -209,8 +209,8 @@ class KafkaLog:
     ) -> list[Outgoing]:
         if partition is not None:
             check_partition(topic, partition)
-        columns = columns_of(topic, rows, far_times=far_times)
-        return list(outgoing(columns, self._named(topic.name), partition=partition, turn=turn))
+        columns, own = columns_of(topic, rows, far_times=far_times), topic.name in self.facts.own()
+        return list(outgoing(columns, self._named(topic.name), partition=partition, turn=None if own else turn))
 
     def _append(self, messages: Sequence[Outgoing], draft: Draft) -> KafkaAppended:
         """The draft says whose append it is, checked; its records are the messages."""
@@ -223,6 +223,8 @@ class KafkaLog:
         ends, epoch = self._conditions(draft.expect, messages)
         topics = {message.topic.removeprefix(self.prefix) for message in messages}
         own = {name: self.facts.topic(name) for name in topics & self.facts.own()}
+        if own and draft.producer is not None and draft.sequence is not None:
+            messages = numbered(messages, draft.producer, draft.sequence)
         return self.appending.append(
             Order(messages, draft.producer, draft.sequence, draft.note, ends, epoch, own, draft.punctuation)
         )

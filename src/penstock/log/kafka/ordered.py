@@ -9,6 +9,7 @@ import shutil
 import tempfile
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from types import TracebackType
@@ -16,11 +17,11 @@ from typing import Any, Self
 
 import pyarrow as pa
 
-from penstock.errors import LogError
 from penstock.log.catalog import Catalog
 from penstock.log.columns import Rows
 from penstock.log.description import Description, described
 from penstock.log.draft import Draft
+from penstock.log.entries import entries_of
 from penstock.log.frame import Header, Punctuation
 from penstock.log.kafka.admission import NAME as ADMISSION
 from penstock.log.kafka.admission import Admission
@@ -34,12 +35,14 @@ from penstock.log.kafka.records import KafkaAppended
 from penstock.log.kafka.waiting import Say, warn
 from penstock.log.mark import Mark
 from penstock.log.producer import Producer
-from penstock.log.reader import Start
-from penstock.log.records import Condition, Place, instant, instant_or_none, micros
+from penstock.log.reader import Start, offsets_at
+from penstock.log.records import Condition, Entry, Span, instant, instant_or_none, micros
 from penstock.log.standing import By
 from penstock.log.topic import EventTime, Topic, check_partition
 from penstock.schema import Schema
 
+PLAIN = [stamp.name for stamp in STAMPS]
+HIDDEN = {*PLAIN, "_place"}
 SETTLING = timedelta(seconds=1)
 """So long a transaction may hold up the journal before it is ended, if it is one of ours to end."""
 
@@ -57,8 +60,9 @@ class OrderedKafkaLog:
         self._admits = admits
         self._admission: Admission | None = None
 
-    @staticmethod
+    @classmethod
     def open(  # noqa: PLR0913 (what a log on Kafka is made of)
+        cls,
         servers: str,
         *,
         prefix: str = "",
@@ -69,7 +73,7 @@ class OrderedKafkaLog:
         owner: str | None = None,
         patience: timedelta = PATIENCE,
         say: Say = warn,
-    ) -> "OrderedKafkaLog":
+    ) -> Self:
         """As `KafkaLog.open`. The mirror lies in `folder`, or for the time being somewhere else. With `admits`, records
         of other programs get their place in the order. `owner` is the epoch of whoever opens it: a transaction that
         its predecessor has left open is ended.
@@ -79,7 +83,7 @@ class OrderedKafkaLog:
             place = folder or Path(tempfile.mkdtemp(prefix="penstock-mirror-"))
             mirror = Mirror(place, plain.identity)
             mirror.open({"bootstrap": servers, "prefix": prefix, "settings": java_settings(settings or {})})
-            log = OrderedKafkaLog(plain, mirror, kept=folder is not None, admits=admits)
+            log = cls(plain, mirror, kept=folder is not None, admits=admits)
         except BaseException:
             plain.close()
             raise
@@ -232,13 +236,14 @@ class OrderedKafkaLog:
 
     def _earlier(self, producer: str | None, sequence: int | None) -> KafkaAppended | None:
         header = None if producer is None or sequence is None else self.find(producer, sequence)
-        return None if header is None else KafkaAppended(instant(header.at), (), repeated=True)
+        if header is None:
+            return None
+        spans = tuple(Span(block.topic, block.partition, block.base, block.count) for block in header.blocks)
+        return KafkaAppended(instant(header.at), spans, repeated=True, frame=header.frame)
 
     def _seen(self, done: KafkaAppended) -> KafkaAppended:
         """Whoever appends finds it in the order at once."""
-        if done.entry is not None:
-            self._mirroring.wait(done.entry + 1)
-        return done
+        return done if done.entry is None else replace(done, frame=self._mirroring.frame_at(done.entry))
 
     def _commit(self, draft: Draft) -> KafkaAppended:
         self._mirror.ask(draft.control)
@@ -299,13 +304,31 @@ class OrderedKafkaLog:
         end: Start | None = None,
         columns: Sequence[str] | None = None,
     ) -> Iterator[pa.RecordBatch]:
-        """Records as `KafkaLog.batches` gives them, with `_place`; of those that are in the order."""
-        first, last = _no_place(start) or 0, _no_place(end)
-        names = None if columns is None else [name for name in columns if name != "_place"]
-        needed = names and [*names, *(stamp.name for stamp in STAMPS if stamp.name not in names)]
-        rows = self.plain.batches(topic, partition=partition, start=first, end=last, columns=needed)
-        placed = with_places(self._mirror.journal, topic, rows)
-        return placed if columns is None else (batch.select(list(columns)) for batch in placed)
+        """Records that are in the order, from an offset, a place or an append time on, one partition after the other;
+        with `_place`, and the append time of their frame.
+        """
+        declared, ends = self.topic(topic), self.ends(topic)
+        if partition is not None:
+            check_partition(declared, partition)
+        starts = [0] * len(ends) if start is None else self._offsets(declared, ends, start, partition)
+        lasts = ends if end is None else tuple(map(min, ends, self._offsets(declared, ends, end, partition)))
+        needed = None if columns is None else [name for name in columns if name not in HIDDEN] + PLAIN
+        for each in range(len(ends)) if partition is None else [partition]:
+            if starts[each] < lasts[each]:
+                rows = self.plain.batches(topic, partition=each, start=starts[each], end=lasts[each], columns=needed)
+                for batch in with_places(self._mirror.journal, topic, rows):
+                    yield batch if columns is None else batch.select(list(columns))
+
+    def _offsets(self, topic: Topic, ends: tuple[int, ...], start: Start, partition: int | None) -> Sequence[int]:
+        return offsets_at(self._mirror.journal, topic, ends, start, partition)
+
+    def read(
+        self, topic: str, *, partition: int | None = None, start: Start | None = None, end: Start | None = None
+    ) -> Iterator[Entry]:
+        """Records as entries. See `batches`."""
+        declared = self.topic(topic)
+        for batch in self.batches(topic, partition=partition, start=start, end=end):
+            yield from entries_of(declared, batch)
 
     def watermark(
         self, topic: str, *, delay: timedelta | None = None, by: By = "stream", scope: str = ""
@@ -337,14 +360,6 @@ class OrderedKafkaLog:
         """The newest frame of a producer."""
         last = self._mirror.ask(lambda catalog: catalog.producers.get(producer))
         return None if last is None else self._mirror.journal.header(last[1])
-
-
-def _no_place(start: Start | None) -> int | datetime | None:
-    if isinstance(start, Place):
-        raise LogError(
-            "Kafka is read by offsets", detail=f"{start} was given.", hint="Begin at an offset, or at a time."
-        )
-    return start
 
 
 def _table(paths: Sequence[Path]) -> pa.Table:

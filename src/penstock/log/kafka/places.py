@@ -9,19 +9,23 @@ from penstock.log.journal import Journal, Member
 
 
 def with_places(journal: Journal, topic: str, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The batches, each of one partition, with a column `_place`; what is in no frame is left out."""
+    """The batches, each of one partition, with a column `_place` and the append times of their frames; what is in no
+    frame is left out.
+    """
     for batch in batches:
         offsets = batch.column("_offset").to_numpy()
         members = _members(journal, topic, batch.column("_partition")[0].as_py(), int(offsets[0]), int(offsets[-1]) + 1)
         bases = np.array([member.block.base for member in members], np.int64)
         ends = np.array([member.block.end for member in members], np.int64)
         places = np.array([member.place for member in members], np.int64)
+        times = np.array([member.found.header.at for member in members], np.int64)
         at = np.searchsorted(bases, offsets, "right") - 1
         known = (at >= 0) & (offsets < (ends[at] if len(ends) else 0))
         rows, at = batch.filter(pa.array(known)), at[known]
-        column = places[at] + (offsets[known] - bases[at]) if len(rows) else np.array([], np.int64)
         if len(rows):
-            yield rows.append_column("_place", pa.array(column, pa.int64()))
+            appended = pa.array(times[at]).cast(rows.schema.field("_appended_at").type)
+            stamped = rows.set_column(rows.schema.names.index("_appended_at"), "_appended_at", appended)
+            yield stamped.append_column("_place", pa.array(places[at] + (offsets[known] - bases[at])))
 
 
 def _members(journal: Journal, topic: str, partition: int, start: int, end: int) -> list[Member]:
