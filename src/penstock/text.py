@@ -2,14 +2,15 @@
 
 Timestamps, dates and decimals are text (a time without a zone is UTC), binary is hexadecimal or base64, NaN and
 infinity are words. Nothing is rounded or cut: what does not fit its column is an `Unfit`. What `writer`
-writes, `reader` reads.
+writes, `reader` reads. The kernel reads the same (`kernel/src/penstock/kernel/json`), with the same words where it
+does not: tests/text_cases.py has cases that both are held to.
 """
 
 import json
 import math
 import re
 from base64 import b64decode, b64encode
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from decimal import Context
@@ -18,7 +19,7 @@ from typing import Any, assert_never
 
 import numpy as np
 
-from penstock.schema import Array, Decimal, Map, Scalar, Struct, Type, type_text
+from penstock.schema import Array, Column, Decimal, Map, Scalar, Struct, Type, type_text
 
 Convert = Callable[[Any], Any]
 
@@ -41,6 +42,11 @@ EXACT = Context(prec=80)
 DECODER = json.JSONDecoder(parse_float=Number, parse_constant=str)
 NUMBER = re.compile(r"[+-]?[0-9.]+([eE][+-]?[0-9]+)?")
 WHOLE = re.compile(r"[+-]?[0-9]+")
+DAY = r"[0-9]{4}-[0-9]{2}-[0-9]{2}|[0-9]{8}"
+CLOCK = r"([01][0-9]|2[0-3])(:[0-5][0-9](:[0-5][0-9]%(fraction)s)?|[0-5][0-9]([0-5][0-9]%(fraction)s)?)?"
+DATE = re.compile(DAY)
+MOMENT = re.compile(f"({DAY})([Tt ]{CLOCK % {'fraction': '([.,][0-9]{1,6})?'}}(Z|[+-]{CLOCK % {'fraction': ''}})?)?")
+"""Which of the many forms of ISO 8601 are read: Python's own choice differs from version to version."""
 
 
 HINTS = {
@@ -127,11 +133,22 @@ def _parser(type_: Type, binary: Bytes) -> Convert:
         case Array(element):
             return _array(reader(element, binary))
         case Map(key, value):
-            return _map(reader(key, binary), reader(value, binary))
+            return _map(_field_reader(Column("key", key, nullable=False), binary), reader(value, binary))
         case Struct(fields):
-            return _struct({field.name: reader(field.type, binary) for field in fields})
+            return _struct({field.name: _field_reader(field, binary) for field in fields})
         case _:
             assert_never(type_)
+
+
+def _field_reader(field: Column, binary: Bytes) -> Convert:
+    read, wanted = reader(field.type, binary), type_text(field.type)
+
+    def read_there(given: Any) -> Any:
+        if given is None:
+            raise Unfit(given, wanted)
+        return read(given)
+
+    return read if field.nullable else read_there
 
 
 def _scalar(name: str) -> Convert:
@@ -142,7 +159,7 @@ def _scalar(name: str) -> Convert:
     plain: dict[str, Convert] = {
         "BOOLEAN": _boolean,
         "STRING": _string,
-        "DATE": date.fromisoformat,
+        "DATE": _date,
         "TIMESTAMP": _timestamp,
         "TIMESTAMP_NTZ": _local_timestamp,
     }
@@ -181,7 +198,8 @@ def _decimal(given: Any, precision: int, scale: int) -> Number:
 
 
 def _number(given: Any) -> Number:
-    if isinstance(given, bool) or (isinstance(given, str) and not NUMBER.fullmatch(given)):
+    # Decimal would also make a number of [0, [1, 2], -1].
+    if type(given) not in (int, float, Number, str) or (isinstance(given, str) and not NUMBER.fullmatch(given)):
         raise ValueError
     return Number(given)
 
@@ -193,13 +211,19 @@ def _string(given: Any) -> str:
     return given
 
 
+def _date(given: str) -> date:
+    if not DATE.fullmatch(given):
+        raise ValueError
+    return date.fromisoformat(given)
+
+
 def _timestamp(given: str) -> datetime:
     value = _moment(given)
-    return value if value.tzinfo else value.replace(tzinfo=UTC)
+    return value.astimezone(UTC) if value.tzinfo else value.replace(tzinfo=UTC)
 
 
 def _moment(given: str) -> datetime:
-    if re.search(r"[.,][0-9]{7,}", given):  # Python would cut off what is finer than a microsecond
+    if not MOMENT.fullmatch(given):
         raise ValueError
     return datetime.fromisoformat(given)
 
@@ -222,10 +246,17 @@ def _array(element: Convert) -> Convert:
 
 def _map(key: Convert, value: Convert) -> Convert:
     def read(given: Any) -> list[tuple[Any, Any]]:
-        pairs = given.items() if isinstance(given, Mapping) else [(k, v) for k, v in given]
-        return [(_inside("", key, k), _inside(f"[{shown(k)}]", value, v)) for k, v in pairs]
+        return [(_inside("", key, k), _inside(f"[{shown(k)}]", value, v)) for k, v in _pairs(given)]
 
     return read
+
+
+def _pairs(given: Any) -> Iterable[tuple[Any, Any]]:
+    if isinstance(given, Mapping):
+        return given.items()
+    if not isinstance(given, list) or any(not isinstance(pair, list) for pair in given):
+        raise TypeError
+    return [(k, v) for k, v in given]
 
 
 def _struct(readers: Mapping[str, Convert]) -> Convert:

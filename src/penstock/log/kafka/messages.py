@@ -8,9 +8,10 @@ place for travels in headers whose names begin with `penstock.`.
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from functools import lru_cache
 from itertools import repeat
-from typing import Any
+from typing import Any, cast
 from zlib import crc32
 
 import pyarrow as pa
@@ -161,6 +162,12 @@ class Records:
         self._topic = topic
         self._readers = {column.name: reader(column.type, BASE64) for column in topic.schema.columns}
         self._key = {name: self._readers[name] for name in topic.key}
+        # A corrected time is made after reading, whatever stood there.
+        self._required = [
+            column.name
+            for column in topic.schema.columns
+            if not column.nullable and not (topic.corrected and column.name == topic.event_time)
+        ]
 
     def record_of(self, message: Message) -> Record:
         """The record that a message holds; `Unreadable` if it holds none."""
@@ -168,13 +175,22 @@ class Records:
         headers = {name: value for name, value in given.items() if not name.startswith(OURS)}
         value, key = message.value(), message.key()
         if self._topic.raw:
-            time = READ_TIME(given[TIME].decode()) if TIME in given else None
+            time = _time(given[TIME]) if TIME in given else None
             return Record(value, key=key, time=time, headers=headers, deleted=value is None or DELETED in given)
         replaces = self._row(given[REPLACES], "its header with the replaced row") if REPLACES in given else None
+        deleted = value is None or DELETED in given
         if value is None:
             rest = self._row(given[ROW], "its header with the row") if ROW in given else {}
-            return Record({**rest, **self._key_of(key)}, headers=headers, deleted=True, replaces=replaces)
-        return Record(self._row(value, "its value"), headers=headers, deleted=DELETED in given, replaces=replaces)
+            row = {**rest, **self._key_of(key)}
+        else:
+            row = self._row(value, "its value")
+        self._check_there(row, deleted=deleted)
+        return Record(row, headers=headers, deleted=deleted, replaces=replaces)
+
+    def _check_there(self, row: Mapping[str, Any], *, deleted: bool) -> None:
+        for name in self._required:
+            if row.get(name) is None and (not deleted or name in self._key):
+                raise Unreadable(f'field "{name}" is NULL, and the column is NOT NULL')
 
     def _row(self, text: bytes, what: str) -> dict[str, Any]:
         found = _parsed(text, what)
@@ -194,6 +210,15 @@ class Records:
         return _fitted(self._key, found, "its key")
 
 
+def _time(text: bytes) -> datetime:
+    try:
+        return cast(datetime, READ_TIME(text.decode()))
+    except UnicodeDecodeError:
+        raise Unreadable("its header with the time is not UTF-8") from None
+    except Unfit:
+        raise Unreadable("its header with the time is not a TIMESTAMP") from None
+
+
 def _fitted(readers: Mapping[str, Convert], found: Mapping[str, Any], what: str) -> dict[str, Any]:
     row = {}
     for name, read in readers.items():
@@ -209,5 +234,5 @@ def _parsed(text: bytes, what: str) -> Any:
         return parsed_json(text.decode())
     except UnicodeDecodeError:
         raise Unreadable(f"{what} is not UTF-8") from None
-    except (ValueError, RecursionError):
+    except (ValueError, ArithmeticError, RecursionError):
         raise Unreadable(f"{what} is not JSON") from None
