@@ -36,7 +36,8 @@ from penstock.engine.timing import marks_of, others_of, retains
 from penstock.engine.topics import ensure_sources
 from penstock.engine.whole import check_whole
 from penstock.errors import ConditionFailed, EngineError, PenstockError
-from penstock.log import Epoch, Log
+from penstock.log import Epoch
+from penstock.log.protocol import OrderedLog
 from penstock.model import History, Pipeline, Stream, View
 
 POLL = timedelta(milliseconds=20)
@@ -66,7 +67,7 @@ class Prepared:
 def prepared(  # noqa: PLR0913 (what a test, or a command, knows already)
     spark: SparkSession,
     pipeline: Pipeline,
-    log: Log,
+    log: OrderedLog,
     home: Path,
     *,
     anew: bool = False,
@@ -89,10 +90,14 @@ def prepared(  # noqa: PLR0913 (what a test, or a command, knows already)
     return Prepared(pipeline, plan, query, lineage)
 
 
-def raised_epoch(log: Log, pipeline: Pipeline) -> Epoch:
+def raised_epoch(log: OrderedLog, pipeline: Pipeline) -> Epoch:
     """From now on older runs of the pipeline can append nothing; they see it and leave."""
-    name = f"pipeline {pipeline.name}"
+    name = epoch_name(pipeline)
     return Epoch(name, log.raise_epoch(name))
+
+
+def epoch_name(pipeline: Pipeline) -> str:
+    return f"pipeline {pipeline.name}"
 
 
 def settings_of(spark: SparkSession) -> dict[str, str]:
@@ -109,7 +114,7 @@ class Run:
     def __init__(  # without an epoch, nobody had to wait
         self,
         spark: SparkSession,
-        log: Log,
+        log: OrderedLog,
         home: Path,
         ready: Prepared,
         on_batch: Callable[[Committed], None],

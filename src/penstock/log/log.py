@@ -108,9 +108,12 @@ class Log:
     ) -> None:
         self.close()
 
+    def settle(self) -> None:
+        """Returns when all that is committed now is in the order: here that is always so."""
+
     # Topics
 
-    def create_topic(
+    def create_topic(  # noqa: PLR0913 (what a topic is made of)
         self,
         name: str,
         schema: str | Schema | None = None,
@@ -119,9 +122,11 @@ class Log:
         key: str | Sequence[str] = (),
         event_time: str | EventTime | None = None,
         retention: Retention = FOREVER,
+        own: bool = False,
     ) -> Topic:
         """Declares a topic; without a schema a raw one, of bytes. Declaring it again, equally, changes nothing. Its
-        records are kept for ever, unless `retention` says otherwise.
+        records are kept for ever, unless `retention` says otherwise. That it is the log's `own` is so of every topic
+        in a folder.
         """
         made = declared(name, schema, partitions=partitions, key=key, event_time=event_time)
         topic = replace(made, retention=retention)
@@ -304,7 +309,7 @@ class Log:
         said += [Punctuation(topic, scope=scope, says="idle", producer=each) for each in producers]
         return self._commit(Draft(punctuation=tuple(said), expect=tuple(expect)))
 
-    def producer(self, name: str) -> Producer:
+    def producer(self, name: str) -> Producer[Appended]:
         """The producer of that name: it joins topics, announces how far it has come, and leaves."""
         return Producer(name, self._commit)
 

@@ -6,12 +6,13 @@ message without a value. What Kafka has no place for travels in headers whose na
 """
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import lru_cache
 from itertools import repeat
 from typing import Any, cast
+from zlib import crc32
 
 import pyarrow as pa
 from confluent_kafka import Message
@@ -26,6 +27,7 @@ from penstock.text import BASE64, Convert, Unfit, parsed_json, reader, writer
 
 OURS = "penstock."
 DELETED, REPLACES, ROW, TIME = (OURS + name for name in ("deleted", "replaces", "row", "time"))
+PRODUCER, SEQUENCE, INDEX = (OURS + name for name in ("producer", "sequence", "index"))
 ANYWHERE = -1
 """The partition is chosen by the key."""
 WRITE_TIME, READ_TIME = writer(Scalar("TIMESTAMP")), reader(Scalar("TIMESTAMP"))
@@ -48,13 +50,27 @@ class Outgoing:
     headers: Headers
 
 
-def outgoing(columns: Columns, name: str, *, partition: int | None, turn: int) -> Iterator[Outgoing]:
-    """The messages of these records. Those without a key go to one partition, chosen by the turn."""
+def outgoing(columns: Columns, name: str, *, partition: int | None, turn: int | None) -> Iterator[Outgoing]:
+    """The messages of these records. Those without a key go to one partition, chosen by the turn; without a turn, each
+    to the one of its row, so that a row and its deletion meet there.
+    """
     topic = columns.topic
-    keyless = partition if partition is not None else turn % topic.partitions
+    keyless = partition if partition is not None else (turn or 0) % topic.partitions
     keyed = keyless if partition is not None or topic.partitions == 1 else ANYWHERE
+    by_row = turn is None and partition is None
     for key, value, headers in _raw(columns) if topic.raw else _typed(columns):
-        yield Outgoing(name, keyless if key is None else keyed, key, value, headers)
+        chosen = crc32(value or b"") % topic.partitions if by_row else keyless
+        yield Outgoing(name, chosen if key is None else keyed, key, value, headers)
+
+
+def numbered(messages: Sequence[Outgoing], producer: str, sequence: int) -> list[Outgoing]:
+    """The messages of an append, each saying which it is: whoever reads the topics can put them together again."""
+    ours: Headers = [(PRODUCER, producer.encode()), (SEQUENCE, str(sequence).encode())]
+    last = len(messages)
+    return [
+        replace(each, headers=[*each.headers, *ours, (INDEX, f"{at}/{last}".encode())])
+        for at, each in enumerate(messages)
+    ]
 
 
 def _raw(columns: Columns) -> Iterator[tuple[bytes | None, bytes | None, Headers]]:
