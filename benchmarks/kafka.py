@@ -85,7 +85,9 @@ def measured(cluster: Cluster, folder: Path, records: int, rounds: int) -> dict[
 
 def fill(cluster: Cluster, records: int, encoded: Topic) -> None:
     """The same rows in JSON and in Avro, as other programs would write them."""
-    producer = Producer({"bootstrap.servers": cluster.servers, "linger.ms": 20, "queue.buffering.max.messages": 500_000})
+    producer = Producer(
+        {"bootstrap.servers": cluster.servers, "linger.ms": 20, "queue.buffering.max.messages": 500_000}
+    )
     avro = Values(encoded)
     for first in range(0, records, CHUNK):
         for row in events(CHUNK, first).to_pylist():

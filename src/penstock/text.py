@@ -40,7 +40,7 @@ BITS = {"TINYINT": 8, "SMALLINT": 16, "INT": 32, "BIGINT": 64}
 WORDS = {"nan": math.nan, "infinity": math.inf, "-infinity": -math.inf}
 EXACT = Context(prec=80)
 SINGLE = struct.Struct("<f")
-DECODER = json.JSONDecoder(parse_float=Number, parse_constant=str)
+
 NUMBER = re.compile(r"[+-]?[0-9.]+([eE][+-]?[0-9]+)?")
 WHOLE = re.compile(r"[+-]?[0-9]+")
 DAY = r"[0-9]{4}-[0-9]{2}-[0-9]{2}|[0-9]{8}"
@@ -123,10 +123,17 @@ def parsed_json(text: str) -> Any:
     return DECODER.decode(text)
 
 
+class Word(str):
+    """NaN or an infinity without quotes, which is no text."""
+
+
+DECODER = json.JSONDecoder(parse_float=Number, parse_constant=Word)
+
+
 def _parser(type_: Type, binary: Bytes) -> Convert:
     match type_:
         case Scalar("BINARY"):
-            return binary.read
+            return lambda given: binary.read(_string(given))
         case Scalar(name):
             return _scalar(name)
         case Decimal(precision, scale):
@@ -212,7 +219,7 @@ def _number(given: Any) -> Number:
 
 
 def _string(given: Any) -> str:
-    if not isinstance(given, str):
+    if not isinstance(given, str) or isinstance(given, Word):
         raise TypeError
     given.encode()  # JSON can name half a character, which is no text
     return given

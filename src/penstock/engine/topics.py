@@ -3,6 +3,7 @@
 from penstock.errors import EngineError
 from penstock.log.protocol import OrderedLog
 from penstock.log.topic import EventTime
+from penstock.log.values import Avro
 from penstock.model import History, Pipeline, Stream, Table
 from penstock.model.duration import duration_text
 
@@ -19,6 +20,7 @@ def ensure_sources(log: OrderedLog, pipeline: Pipeline) -> None:
                 partitions=relation.partitions,
                 key=relation.key if isinstance(relation, Table) else (),
                 event_time=_time(relation),
+                values=Avro() if relation.value_format == "avro" else None,
             )
         else:
             _check(log, relation)

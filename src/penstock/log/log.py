@@ -51,6 +51,7 @@ from penstock.log.staging import staged_part
 from penstock.log.standing import By
 from penstock.log.topic import EventTime, Topic, check_partition, grown, schema_json
 from penstock.log.upkeep import Upkeep
+from penstock.log.values import Avro
 from penstock.log.writer import Limits, Writer
 from penstock.schema import Schema
 
@@ -122,14 +123,15 @@ class Log:
         key: str | Sequence[str] = (),
         event_time: str | EventTime | None = None,
         retention: Retention = FOREVER,
+        values: Avro | None = None,
         own: bool = False,
     ) -> Topic:
         """Declares a topic; without a schema a raw one, of bytes. Declaring it again, equally, changes nothing. Its
-        records are kept for ever, unless `retention` says otherwise. That it is the log's `own` is so of every topic
-        in a folder.
+        records are kept for ever, unless `retention` says otherwise. What `values` say counts where the
+        topic is copied to Kafka. That it is the log's `own` is so of every topic in a folder.
         """
         made = declared(name, schema, partitions=partitions, key=key, event_time=event_time)
-        topic = replace(made, retention=retention)
+        topic = replace(made, retention=retention, values=values)
         self._writer.commit(Draft(control=lambda catalog: creation(catalog, topic)))
         return self.topic(name)
 

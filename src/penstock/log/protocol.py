@@ -20,6 +20,7 @@ from penstock.log.reader import Start
 from penstock.log.records import Condition, Span, Value
 from penstock.log.standing import By
 from penstock.log.topic import EventTime, Topic
+from penstock.log.values import Avro
 from penstock.schema import Schema
 
 Where = int | datetime
@@ -84,6 +85,7 @@ class AnyLog(Protocol):
         partitions: int = 1,
         key: str | Sequence[str] = (),
         event_time: str | EventTime | None = None,
+        values: Avro | None = None,
     ) -> Topic: ...
     def change_schema(self, name: str, schema: str | Schema) -> Topic: ...
     def topics(self) -> list[Topic]: ...
@@ -144,7 +146,7 @@ class OrderedLog(Protocol):
 
     def settle(self) -> None: ...
 
-    def create_topic(
+    def create_topic(  # noqa: PLR0913 (what a topic is made of)
         self,
         name: str,
         schema: str | Schema | None = None,
@@ -152,6 +154,7 @@ class OrderedLog(Protocol):
         partitions: int = 1,
         key: str | Sequence[str] = (),
         event_time: str | EventTime | None = None,
+        values: Avro | None = None,
         own: bool = False,
     ) -> Topic: ...
     def topics(self) -> list[Topic]: ...

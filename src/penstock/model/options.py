@@ -178,8 +178,16 @@ READERS: Mapping[Kind, Mapping[str, Callable[[str, object], object]]] = {
         "retain": _duration,
         "partitions": _count,
         "topic": _text,
+        "value_format": _text,
     },
-    "table": {"event_time": _text, "history": _text, "watermark": _duration, "partitions": _count, "topic": _text},
+    "table": {
+        "event_time": _text,
+        "history": _text,
+        "watermark": _duration,
+        "partitions": _count,
+        "topic": _text,
+        "value_format": _text,
+    },
     "view": {
         "store": _text,
         "key": _names,

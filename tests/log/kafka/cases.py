@@ -155,6 +155,7 @@ VALUES: dict[str, list[tuple[str, Any]]] = {
         ("1000", Bad("1000 is not a DECIMAL(5,2)")),
         ("1e1000000", Bad('"1E+1000000" is not a DECIMAL(5,2)')),
         ("1e-1000000", Bad('"1E-1000000" is not a DECIMAL(5,2)')),
+        ("170e6702400000", Bad('"1.70E+6702400002" is not a DECIMAL(5,2)')),
         ('"NaN"', Bad('"NaN" is not a DECIMAL(5,2)')),
         ('"1e99999999999999999999"', Bad('"1e99999999999999999999" is not a DECIMAL(5,2)')),
     ],
@@ -175,8 +176,8 @@ VALUES: dict[str, list[tuple[str, Any]]] = {
         ("1", Bad("1 is not a STRING")),
         ('"\\ud800x"', Bad('"\\ud800x" is not a STRING')),
         ('"\\ude00\\ud83d"', Bad('"\\ude00\\ud83d" is not a STRING')),
-        ("NaN", "NaN"),
-        ("-Infinity", "-Infinity"),
+        ("NaN", Bad('"NaN" is not a STRING')),
+        ("-Infinity", Bad('"-Infinity" is not a STRING')),
     ],
     "BINARY": [
         ('"AP8="', b"\x00\xff"),
@@ -188,6 +189,7 @@ VALUES: dict[str, list[tuple[str, Any]]] = {
         ('"AA==AA=="', Bad('"AA==AA==" is not a BINARY')),
         ('"A==="', Bad('"A===" is not a BINARY')),
         ("5", Bad("5 is not a BINARY")),
+        ("Infinity", Bad('"Infinity" is not a BINARY')),
     ],
     "DATE": [
         ('"2024-02-29"', date(2024, 2, 29)),

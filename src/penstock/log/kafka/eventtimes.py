@@ -14,6 +14,7 @@ from confluent_kafka import TIMESTAMP_CREATE_TIME, Message
 from pyarrow import json as pj
 
 from penstock.log.kafka.messages import READ_TIME, TIME
+from penstock.log.kafka.reading import batch_of
 from penstock.log.records import micros
 from penstock.log.topic import Topic
 from penstock.schema import Type, type_text
@@ -33,6 +34,9 @@ def times_of(topic: Topic, messages: Sequence[Message], now: int) -> tuple[int, 
     most = now + topic.plausible // MICROSECOND
     if topic.raw:
         return _range([time for message in messages if (time := _raw_time(message)) is not None], most)
+    if topic.values is not None or topic.corrected is not None:
+        rows = batch_of(topic, messages, lambda _: None).column(topic.event_time)
+        return _range([time for time in rows.cast(pa.int64()).to_pylist() if time is not None], most)
     kind = topic.schema.column(topic.event_time).type
     values = [value for message in messages if (value := message.value()) is not None]
     quick = None if len(values) < FEW else _quick_times(values, topic.event_time, kind)

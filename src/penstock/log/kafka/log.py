@@ -23,6 +23,7 @@ from penstock.log.columns import Rows, columns_of
 from penstock.log.declaring import declared, schema_given
 from penstock.log.draft import Draft, check_name
 from penstock.log.kafka.appending import Appending, Order
+from penstock.log.kafka.avro import values_of
 from penstock.log.kafka.client import Client
 from penstock.log.kafka.facts import Facts
 from penstock.log.kafka.following import followed
@@ -35,6 +36,7 @@ from penstock.log.kafka.transaction import Overtaken
 from penstock.log.kafka.waiting import PAUSE_SECONDS, Say, Waiting, warn
 from penstock.log.records import Condition, EndOffset, Epoch, instant
 from penstock.log.topic import EventTime, Topic, check_partition
+from penstock.log.values import Avro
 from penstock.schema import Schema
 
 PATIENCE = timedelta(minutes=5)
@@ -102,13 +104,15 @@ class KafkaLog:
         key: str | Sequence[str] = (),
         event_time: str | EventTime | None = None,
         settings: Mapping[str, str] | None = None,
+        values: Avro | None = None,
         own: bool = False,
     ) -> Topic:
         """Declares a topic; without a schema a raw one, of bytes. Declaring it again, equally, changes nothing. One
-        that Kafka has already is taken as it is; else it is made, with these `settings` of Kafka. Only logs append to
-        a topic of their `own`: its records are in the journal from then on.
+        that Kafka has already is taken as it is; else it is made, with these `settings` of Kafka. Its `values` are
+        JSON, or Avro. Only logs append to a topic of their `own`: its records are in the journal from then on.
         """
-        topic = declared(name, schema, partitions=partitions, key=key, event_time=event_time)
+        topic = replace(declared(name, schema, partitions=partitions, key=key, event_time=event_time), values=values)
+        values_of(topic)
         return self._topics.create(topic, settings or {}, own=own)
 
     def change_schema(self, name: str, schema: str | Schema) -> Topic:

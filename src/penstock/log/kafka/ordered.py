@@ -39,6 +39,7 @@ from penstock.log.reader import Start, offsets_at
 from penstock.log.records import Condition, Entry, Span, instant, instant_or_none, micros
 from penstock.log.standing import By
 from penstock.log.topic import EventTime, Topic, check_partition
+from penstock.log.values import Avro
 from penstock.schema import Schema
 
 PLAIN = [stamp.name for stamp in STAMPS]
@@ -133,7 +134,7 @@ class OrderedKafkaLog:
 
     # Topics
 
-    def create_topic(
+    def create_topic(  # noqa: PLR0913 (what a topic is made of)
         self,
         name: str,
         schema: str | Schema | None = None,
@@ -141,10 +142,13 @@ class OrderedKafkaLog:
         partitions: int = 1,
         key: str | Sequence[str] = (),
         event_time: str | EventTime | None = None,
+        values: Avro | None = None,
         own: bool = False,
     ) -> Topic:
         """See `KafkaLog.create_topic`."""
-        topic = self.plain.create_topic(name, schema, partitions=partitions, key=key, event_time=event_time, own=own)
+        topic = self.plain.create_topic(
+            name, schema, partitions=partitions, key=key, event_time=event_time, values=values, own=own
+        )
         self._mirroring.wait(self.plain.journal_end())
         return topic
 

@@ -1,6 +1,5 @@
 package penstock.kernel.json
 
-import java.math.BigDecimal
 import java.nio.charset.StandardCharsets.{ISO_8859_1, UTF_8}
 import java.util.LinkedHashMap
 
@@ -49,12 +48,20 @@ object Shown {
     else "\"" + exact(found) + "\""
   }
 
-  private def exact(found: String): String =
-    try {
-      val value = new BigDecimal(found)
-      // Python keeps the sign of nothing.
-      if (value.signum == 0 && found.startsWith("-")) "-" + value else value.toString
-    } catch { case _: ArithmeticException | _: NumberFormatException => found }
+  /** As Python's decimal numbers are written: like Java's, but with the sign of nothing and exponents of any length. */
+  private def exact(found: String): String = {
+    val (number, power) = found.span(each => each != 'e' && each != 'E')
+    val (whole, fraction) = number.stripPrefix("-").span(_ != '.')
+    val digits = (whole + fraction.drop(1)).replaceFirst("^0+(?=.)", "")
+    val exponent = (if (power.isEmpty) 0L else power.drop(1).toLong) - math.max(0, fraction.length - 1)
+    val left = exponent + digits.length
+    val dot = if (exponent <= 0 && left > -6) left.toInt else 1
+    val text =
+      if (dot <= 0) "0." + "0" * -dot + digits
+      else if (dot >= digits.length) digits
+      else digits.take(dot) + "." + digits.drop(dot)
+    (if (found.startsWith("-")) "-" else "") + text + (if (left == dot) "" else f"E${left - dot}%+d")
+  }
 
   private def string(text: JsonText): String = {
     text.string()

@@ -22,6 +22,8 @@ final class RowDecoder(topic: Topic, column: String => WritableColumnVector, cap
   private val replaces = Members.of(
     StructType(columns.fields.map(field => StructField(field.name, field.dataType))),
     at => if (replaced eq null) null else replaced.getChild(at))
+  /** What Spark takes for never NULL, whatever became of the record. */
+  private val never = keys.filter(at => !columns(at).nullable).map(at => target(columns(at).name) -> columns(at).dataType).filter(_._1 ne null)
   /** What may not be NULL, in records and in deletions. */
   private val required = columns.fields.indices.filter(at => !columns(at).nullable && !topic.correction.exists(_ => topic.eventTime.contains(columns(at).name))).toArray
   private val text = new JsonText
@@ -35,6 +37,7 @@ final class RowDecoder(topic: Topic, column: String => WritableColumnVector, cap
     if (reason eq null) { if (message.value == null) deletion(message, labels, row) else value(message, labels, row) }
     if (reason ne null) {
       members.empty(row)
+      never.foreach { case (column, what) => Zeros.put(column, what, row) }
       if (replaced ne null) replaced.putNull(row)
     } else corrected.foreach(_.make(row))
     reason
