@@ -111,6 +111,9 @@ class Log:
     def settle(self) -> None:
         """Returns when all that is committed now is in the order: here that is always so."""
 
+    def report(self, reader: str, topics: Sequence[str], frame: int) -> None:
+        """That a reader has read these topics up to a frame is for others to know, who have no other way: nobody here."""
+
     # Topics
 
     def create_topic(  # noqa: PLR0913 (what a topic is made of)

@@ -143,6 +143,7 @@ class OrderedLog(Protocol):
     identity: str
 
     def settle(self) -> None: ...
+    def report(self, reader: str, topics: Sequence[str], frame: int) -> None: ...
 
     def create_topic(
         self,

@@ -7,7 +7,8 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from confluent_kafka import Consumer, Message, Producer, TopicPartition
+from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, Message, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient
 
 from penstock.errors import LogError
 from penstock.log import Record
@@ -222,3 +223,26 @@ def test_a_store_follows_on_kafka(open_ordered: Opener, tmp_path: Path) -> None:
                 assert counted(reader.rows(view)) == folded(log, business.topic(view)), view  # type: ignore[arg-type]
                 assert len(reader.rows(view))
     assert {change.batch for change in changes(log, "shop", "spend")} <= set(range(5))
+
+
+def test_kafkas_own_tools_see_how_far_a_reader_has_come(open_ordered: Opener, kafka: Cluster, prefix: str) -> None:
+    log = open_ordered(admits=True)
+    log.create_topic("orders", ORDERS, partitions=2)
+    ends = []
+    for count in (3, 4):
+        write(kafka, f"{prefix}orders", *((0, {"id": each}) for each in range(count)))
+        log.settle()
+        ends.append(log.mark().next_frame)
+    log.report("shop", ["orders"], ends[0])
+    log.close()
+    assert committed(kafka, f"{prefix}penstock.shop") == {(f"{prefix}orders", 0): 3}
+    log = open_ordered()
+    log.report("shop", ["orders"], ends[1])
+    log.close()
+    assert committed(kafka, f"{prefix}penstock.shop") == {(f"{prefix}orders", 0): 7}
+
+
+def committed(kafka: Cluster, group: str) -> dict[tuple[str, int], int]:
+    admin = AdminClient({"bootstrap.servers": kafka.servers})
+    found = admin.list_consumer_group_offsets([ConsumerGroupTopicPartitions(group)])[group].result()
+    return {(each.topic, each.partition): each.offset for each in found.topic_partitions}

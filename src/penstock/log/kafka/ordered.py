@@ -32,6 +32,7 @@ from penstock.log.kafka.mirroring import Mirroring
 from penstock.log.kafka.places import with_places
 from penstock.log.kafka.reading import STAMPS
 from penstock.log.kafka.records import KafkaAppended
+from penstock.log.kafka.reporting import Reporting
 from penstock.log.kafka.waiting import Say, warn
 from penstock.log.mark import Mark
 from penstock.log.producer import Producer
@@ -58,6 +59,7 @@ class OrderedKafkaLog:
         self._kept = kept
         self._mirroring = Mirroring(plain.client, plain.facts.journal, mirror)
         self._admits = admits
+        self._reporting = Reporting(plain.client, mirror.journal, plain.prefix)
         self._admission: Admission | None = None
 
     @classmethod
@@ -107,6 +109,7 @@ class OrderedKafkaLog:
         self.plain.client.waiting.stop()
         if self._admission is not None:
             self._admission.close()
+        self._reporting.close()
         self._mirroring.close()
         self._mirror.close()
         self.plain.close()
@@ -130,6 +133,12 @@ class OrderedKafkaLog:
     def check(self) -> None:
         """Raises what ended the work that goes on beside."""
         (self._admission or self._mirroring).check()
+
+    def report(self, reader: str, topics: Sequence[str], frame: int) -> None:
+        """Lets Kafka's own tools know that a reader has read these topics up to a frame: as the group `penstock.` and
+        its name, behind the log's prefix.
+        """
+        self._reporting.report(reader, topics, frame)
 
     # Topics
 
