@@ -3,12 +3,13 @@
 Timestamps, dates and decimals are text (a time without a zone is UTC), binary is hexadecimal or base64, NaN and
 infinity are words. Nothing is rounded or cut: what does not fit its column is an `Unfit`. What `writer`
 writes, `reader` reads. The kernel reads the same (`kernel/src/penstock/kernel/json`), with the same words where it
-does not: tests/text_cases.py has cases that both are held to.
+does not: tests/log/kafka/cases.py has cases that both are held to.
 """
 
 import json
 import math
 import re
+import struct
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -36,9 +37,9 @@ HEX = Bytes(bytes.fromhex, bytes.hex)
 BASE64 = Bytes(lambda text: b64decode(text, validate=True), lambda value: b64encode(value).decode())
 
 BITS = {"TINYINT": 8, "SMALLINT": 16, "INT": 32, "BIGINT": 64}
-LARGEST = {"FLOAT": float(np.finfo(np.float32).max), "DOUBLE": float(np.finfo(np.float64).max)}
 WORDS = {"nan": math.nan, "infinity": math.inf, "-infinity": -math.inf}
 EXACT = Context(prec=80)
+SINGLE = struct.Struct("<f")
 DECODER = json.JSONDecoder(parse_float=Number, parse_constant=str)
 NUMBER = re.compile(r"[+-]?[0-9.]+([eE][+-]?[0-9]+)?")
 WHOLE = re.compile(r"[+-]?[0-9]+")
@@ -154,10 +155,10 @@ def _field_reader(field: Column, binary: Bytes) -> Convert:
 def _scalar(name: str) -> Convert:
     if name in BITS:
         return lambda given: _integer(given, 1 << BITS[name] - 1)
-    if name in LARGEST:
-        return lambda given: _floating(given, LARGEST[name])
     plain: dict[str, Convert] = {
         "BOOLEAN": _boolean,
+        "FLOAT": _single,
+        "DOUBLE": _floating,
         "STRING": _string,
         "DATE": _date,
         "TIMESTAMP": _timestamp,
@@ -180,11 +181,17 @@ def _integer(given: Any, bound: int) -> int:
     return value
 
 
-def _floating(given: Any, largest: float) -> float:
+def _single(given: Any) -> float:
+    """The nearest number of 32 bits: what is written as its shortest text may be a little more than the largest."""
+    (value,) = SINGLE.unpack(SINGLE.pack(_floating(given)))
+    return float(value)
+
+
+def _floating(given: Any) -> float:
     if isinstance(given, str) and given.lower() in WORDS:
         return WORDS[given.lower()]
     value = float(_number(given))
-    if abs(value) > largest:
+    if math.isinf(value):
         raise ValueError
     return value
 

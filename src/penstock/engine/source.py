@@ -3,7 +3,8 @@
 Both have the topic's newest columns; the hidden ones (`_partition`, `_offset`, `_appended_at`, `_place`,
 `_watermark`, `_deleted`, `_replaces`, `_headers`, and `_bad`, `_key`, `_value` of records that could not be read)
 appear when they are named. Records that could not be read are left out unless `_bad`, the reason, is named. A batch
-reads what is committed when it is planned. All streams of one query advance together, from one frame of the log to another.
+reads what is committed when it is planned. All streams of one query advance together, from one frame of the log to
+another.
 """
 
 import json

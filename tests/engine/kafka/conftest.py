@@ -1,7 +1,6 @@
 """A broker, a session that reads from it, and a log of which the kernel sees the mirror."""
 
 import os
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -63,5 +62,5 @@ def topics(kafka: Cluster, prefix: str) -> Topics:
 
 
 @pytest.fixture
-def mirror(kafka: Cluster, prefix: str, tmp_path: Path) -> Iterator[Mirror]:
-    yield Mirror(tmp_path / "mirror", kafka.servers, prefix)
+def mirror(kafka: Cluster, prefix: str, tmp_path: Path) -> Mirror:
+    return Mirror(tmp_path / "mirror", kafka.servers, prefix)

@@ -5,19 +5,23 @@ import os
 import struct
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from zlib import crc32
 
 from penstock.log import Log
+from penstock.log.declaring import declared
+from penstock.log.description import creation
+from penstock.log.draft import Draft
 from penstock.log.frame import BACK, BACK_MAGIC, FRONT, FRONT_MAGIC, padded_json
 from penstock.log.mark import Mark, read_mark
+from penstock.log.values import Avro
 
 
 @dataclass(frozen=True)
 class Run:
-    """Records of a partition with offsets from `base` on, before `end`; `times` are the least and largest event time."""
+    """Records of a partition, offsets `[base, end)`; `times` are the least and the largest event time."""
 
     topic: str
     partition: int
@@ -30,17 +34,24 @@ class Run:
 class Mirror:
     """A folder that the kernel reads. Topics are declared as in an embedded log."""
 
-    def __init__(self, folder: Path, servers: str, prefix: str, settings: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, folder: Path, servers: str, prefix: str, settings: Mapping[str, str] | None = None, *, patience: int = 600
+    ) -> None:
         self.folder = folder
         self.tops: dict[tuple[str, int], int] = {}
         with Log.open(folder):
             pass
-        origin = {"bootstrap": servers, "prefix": prefix, "settings": dict(settings or {})}
+        origin = {"bootstrap": servers, "prefix": prefix, "settings": dict(settings or {}), "patience": patience}
         (folder / "kafka.json").write_text(json.dumps(origin))
 
-    def declare(self, name: str, columns: str, **options: Any) -> None:
+    def declare(self, name: str, columns: str | None, *, values: Avro | None = None, **options: Any) -> None:
+        topic = declared(name, columns, **{"partitions": 1, "key": (), "event_time": None} | options)
         with Log.open(self.folder) as log:
-            log.create_topic(name, columns, **options)
+            log._writer.commit(Draft(control=lambda catalog: creation(catalog, replace(topic, values=values))))
+
+    def grow(self, name: str, columns: str) -> None:
+        with Log.open(self.folder) as log:
+            log.change_schema(name, columns)
 
     def frame(self, *runs: Run, at: int | None = None) -> int:
         """Appends a frame that names these records; its number."""

@@ -1,8 +1,8 @@
 """Messages: records of a topic become what Kafka keeps, and back. docs/formats/kafka.md has the layout.
 
-The value is the row as JSON, the key the columns of the topic's key as JSON, so that other programs can read and write
-them; raw topics keep their bytes. A deletion under a key is a tombstone, a message without a value. What Kafka has no
-place for travels in headers whose names begin with `penstock.`.
+The value is the row as JSON, or as Avro where the topic says so, the key the columns of the topic's key as JSON, so
+that other programs can read and write them; raw topics keep their bytes. A deletion under a key is a tombstone, a
+message without a value. What Kafka has no place for travels in headers whose names begin with `penstock.`.
 """
 
 import json
@@ -19,6 +19,7 @@ from confluent_kafka import Message
 
 from penstock.errors import LogError
 from penstock.log.columns import Columns
+from penstock.log.kafka.avro import Misfit, NotAvro, Values, values_of
 from penstock.log.records import Record
 from penstock.log.topic import Topic
 from penstock.schema import Scalar, Schema
@@ -84,19 +85,20 @@ def _raw(columns: Columns) -> Iterator[tuple[bytes | None, bytes | None, Headers
 
 def _typed(columns: Columns) -> Iterator[tuple[bytes | None, bytes | None, Headers]]:
     topic, batch = columns.topic, columns.batch
-    writers = _writers(topic.schema)
+    writers, avro = _writers(topic.schema), _avro(topic)
     texts = {name: [write(value) for value in batch.column(name).to_pylist()] for name, write in writers.items()}
     keys = _keys(topic, batch)
     marks = batch.select(columns.extras).to_pylist() if columns.extras else repeat({}, len(batch))
-    for key, mark, *row in zip(keys, marks, *texts.values(), strict=True):
+    rows = repeat({}, len(batch)) if avro is None else batch.select(topic.schema.names).to_pylist()
+    for key, mark, given, *row in zip(keys, marks, rows, *texts.values(), strict=True):
         found = {name: text for name, text in zip(texts, row, strict=True) if text is not None}
         headers = _headers(mark)
         if mark.get("_replaces") is not None:
             headers.append((REPLACES, _row_text(writers, mark["_replaces"])))
         if not mark.get("_deleted"):
-            yield key, _dumped(found), headers
+            yield key, _dumped(found) if avro is None else avro.bytes_of(given), headers
         elif key is None:
-            yield None, _dumped(found), [*headers, (DELETED, b"")]
+            yield None, _dumped(found) if avro is None else avro.bytes_of(given), [*headers, (DELETED, b"")]
         else:
             more = any(name not in topic.key for name in found)
             yield key, None, [*headers, (ROW, _dumped(found))] if more else headers
@@ -140,6 +142,11 @@ def _plain(value: Any) -> Any:
 
 
 @lru_cache(maxsize=1024)
+def _avro(topic: Topic) -> Values | None:
+    return values_of(topic)
+
+
+@lru_cache(maxsize=1024)
 def _writers(schema: Schema) -> Mapping[str, Convert]:
     return {column.name: writer(column.type, BASE64) for column in schema.columns}
 
@@ -159,7 +166,7 @@ class Records:
     """Makes records of a topic out of messages."""
 
     def __init__(self, topic: Topic) -> None:
-        self._topic = topic
+        self._topic, self._avro = topic, _avro(topic)
         self._readers = {column.name: reader(column.type, BASE64) for column in topic.schema.columns}
         self._key = {name: self._readers[name] for name in topic.key}
         # A corrected time is made after reading, whatever stood there.
@@ -183,7 +190,7 @@ class Records:
             rest = self._row(given[ROW], "its header with the row") if ROW in given else {}
             row = {**rest, **self._key_of(key)}
         else:
-            row = self._row(value, "its value")
+            row = self._row(value, "its value") if self._avro is None else _decoded(self._avro, value)
         self._check_there(row, deleted=deleted)
         return Record(row, headers=headers, deleted=deleted, replaces=replaces)
 
@@ -217,6 +224,15 @@ def _time(text: bytes) -> datetime:
         raise Unreadable("its header with the time is not UTF-8") from None
     except Unfit:
         raise Unreadable("its header with the time is not a TIMESTAMP") from None
+
+
+def _decoded(avro: Values, value: bytes) -> dict[str, Any]:
+    try:
+        return avro.row_of(value)
+    except NotAvro as error:
+        raise Unreadable(str(error)) from None
+    except Misfit as error:
+        raise Unreadable(f'in its value, field "{error.path}": {error}') from None
 
 
 def _fitted(readers: Mapping[str, Convert], found: Mapping[str, Any], what: str) -> dict[str, Any]:

@@ -143,7 +143,7 @@ private abstract class Numerals(wanted: String, column: WritableColumnVector) ex
   protected var isWhole = false
 }
 
-private abstract class Floating(wanted: String, column: WritableColumnVector, largest: Double) extends Numerals(wanted, column) {
+private abstract class Floating(wanted: String, column: WritableColumnVector) extends Numerals(wanted, column) {
   final override def value(text: JsonText, row: Int): Unit = {
     text.peek()
     val start = text.at
@@ -155,7 +155,7 @@ private abstract class Floating(wanted: String, column: WritableColumnVector, la
         text.at = start
         word(text, start)
       }
-    if (math.abs(found) > largest && !isWord) unfit(start)
+    if (!isWord && isBeyond(found)) unfit(start)
     if (column ne null) put(row, found)
   }
 
@@ -178,14 +178,19 @@ private abstract class Floating(wanted: String, column: WritableColumnVector, la
     found
   }
 
+  /** Whether the column has no number that is near. */
+  protected def isBeyond(value: Double): Boolean
+
   protected def put(row: Int, value: Double): Unit
 }
 
-private final class Floats(wanted: String, column: WritableColumnVector) extends Floating(wanted, column, Float.MaxValue) {
+private final class Floats(wanted: String, column: WritableColumnVector) extends Floating(wanted, column) {
+  override protected def isBeyond(value: Double): Boolean = value.toFloat.isInfinite
   override protected def put(row: Int, value: Double): Unit = column.putFloat(row, value.toFloat)
 }
 
-private final class Doubles(wanted: String, column: WritableColumnVector) extends Floating(wanted, column, Double.MaxValue) {
+private final class Doubles(wanted: String, column: WritableColumnVector) extends Floating(wanted, column) {
+  override protected def isBeyond(value: Double): Boolean = value.isInfinite
   override protected def put(row: Int, value: Double): Unit = column.putDouble(row, value)
 }
 

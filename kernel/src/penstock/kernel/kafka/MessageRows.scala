@@ -20,7 +20,7 @@ final class MessageRows(topic: Topic, wanted: StructType, capacity: Int) {
   private val vectors: Array[WritableColumnVector] = wanted.fields.map { field =>
     if (field.name.startsWith(Hidden.Watermark)) null else new OnHeapColumnVector(capacity, field.dataType)
   }
-  private val decoder: Decoder = if (topic.isRaw) new RawDecoder(column) else new JsonDecoder(topic, column, capacity)
+  private val decoder: Decoder = if (topic.isRaw) new RawDecoder(column) else new RowDecoder(topic, column, capacity)
   private val partition = column(Hidden.Partition)
   private val offset = column(Hidden.Offset)
   private val appendedAt = column(Hidden.AppendedAt)

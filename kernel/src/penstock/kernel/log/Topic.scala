@@ -10,9 +10,13 @@ import org.apache.spark.sql.types._
 /** How the event time of a topic is made from three other columns; `src/penstock/log/correction.py` has the rule. */
 final case class Correction(occurred: String, sent: String, received: String, bound: Long)
 
+/** Values in Avro, of one schema (None: made from the columns), or each beginning with the id of its schema. */
+final case class AvroValues(schema: Option[String], ids: Map[Int, String])
+
 /** A topic as declared: its schema versions, each the one before with nullable columns added at the end.
   *
   * @param declared the versions with what may not be NULL
+  * @param avro how values are written in Kafka; None: as JSON
   * @param isRaw whether its columns are the bytes of keys and values, and a time
   */
 final case class Topic(
@@ -22,7 +26,8 @@ final case class Topic(
     declared: Vector[StructType],
     isRaw: Boolean = false,
     eventTime: Option[String] = None,
-    correction: Option[Correction] = None) {
+    correction: Option[Correction] = None,
+    avro: Option[AvroValues] = None) {
 
   /** The versions as they are read: only the key is never null, for a deletion may hold nothing else. */
   val schemas: Vector[StructType] = declared.map(Topic.relaxed(_, key))
@@ -49,8 +54,13 @@ object Topic {
       Correction(rule.get("occurred").asText, rule.get("sent").asText, rule.get("received").asText, rule.get("bound").asLong)
     }
     val time = Option(found.get("event_time")).filter(_.isTextual).map(_.asText)
-    Topic(name, found.get("partitions").asInt, key, schemas, found.path("raw").asBoolean(false), time, made)
+    Topic(name, found.get("partitions").asInt, key, schemas, found.path("raw").asBoolean(false), time, made, Option(found.get("values")).map(avro))
   }
+
+  private def avro(found: JsonNode): AvroValues =
+    AvroValues(
+      Option(found.get("schema")).filter(_.isTextual).map(_.asText),
+      Json.items(found.get("ids")).map(pair => pair.get(0).asInt -> pair.get(1).asText).toMap)
 
   /** The columns of a schema version. */
   def schema(found: JsonNode): StructType =

@@ -1,15 +1,12 @@
 package penstock.kernel.kafka.client
 
 import java.time.Duration
-import java.util.{Collections, Iterator => JIterator, Properties}
+import java.util.Properties
 
-import org.apache.kafka.clients.consumer.{ConsumerRecord, KafkaConsumer, OffsetOutOfRangeException}
+import org.apache.kafka.clients.consumer.KafkaConsumer
 import org.apache.kafka.common.{KafkaException, TopicPartition}
-import org.apache.kafka.common.errors.{InterruptException, WakeupException}
-import org.apache.kafka.common.record.TimestampType
 import org.apache.kafka.common.serialization.ByteArrayDeserializer
-import org.slf4j.LoggerFactory
-import penstock.kernel.kafka.{Client, Message, Messages, Origin}
+import penstock.kernel.kafka.{Client, Messages, Origin}
 import penstock.kernel.log.LogError
 
 import scala.collection.mutable
@@ -60,7 +57,8 @@ object Consumers {
     catch {
       // What it says of a setting may hold the setting.
       case error: KafkaException =>
-        throw new LogError(s"Kafka's client does not take the settings for ${origin.servers}", error.getClass.getSimpleName, "Look at the settings of the log.")
+        throw new LogError(s"Kafka's client does not take the settings for ${origin.servers}", s"It says ${error.getClass.getSimpleName}.",
+          "Look at the settings that the log was opened with.")
     }
   }
 

@@ -1,16 +1,19 @@
 package penstock.kernel.kafka
 
-import org.apache.spark.sql.execution.vectorized.{OnHeapColumnVector, WritableColumnVector}
+import org.apache.spark.sql.execution.vectorized.WritableColumnVector
 import org.apache.spark.sql.types.{StructField, StructType}
 import penstock.kernel.json.{JsonText, Members, NotJson, Reads, Unfit, Utf8}
 import penstock.kernel.log.Topic
 import penstock.kernel.source.Hidden
 
-/** Rows as JSON, as docs/formats/kafka.md has them. `src/penstock/log/kafka/messages.py` reads the same, and refuses the same with the same words. */
-final class JsonDecoder(topic: Topic, column: String => WritableColumnVector, capacity: Int) extends Decoder {
+/** Rows as JSON or Avro, as docs/formats/kafka.md has them. `src/penstock/log/kafka/messages.py` reads the same, and refuses the same with the same
+  * words.
+  */
+final class RowDecoder(topic: Topic, column: String => WritableColumnVector, capacity: Int) extends Decoder {
   private val columns = topic.declared.last
   private val corrected = topic.correction.map(new CorrectedTime(_, topic.eventTime.get, columns, column, capacity))
-  private val reads = columns.fields.map(field => Reads.of(field.dataType, corrected.map(_.column(field.name)).getOrElse(column(field.name))))
+  private val reads = columns.fields.map(field => Reads.of(field.dataType, target(field.name)))
+  private val avro = topic.avro.map(new AvroValuesReader(_, columns, target))
   private val free = Array.fill(columns.length)(false)
   private val members = new Members(columns.fieldNames, reads, free)
   private val keys = topic.key.map(columns.fieldIndex).toArray
@@ -44,12 +47,15 @@ final class JsonDecoder(topic: Topic, column: String => WritableColumnVector, ca
       fill(replaces, labels.replaces, "its header with the replaced row", row)
     }
 
+  private def target(name: String): WritableColumnVector = corrected.fold(column(name))(_.column(name))
+
   private def value(message: Message, labels: Labels, row: Int): Unit = {
-    fill(members, message.value, "its value", row)
+    if (avro.isEmpty) fill(members, message.value, "its value", row) else reason = avro.get.read(message.value, row)
     var at = 0
     while ((reason eq null) && at < required.length) {
       val field = required(at)
-      if (!members.isPresent(field) && (!labels.isDeleted || keys.contains(field))) missing(field)
+      val isPresent = if (avro.isEmpty) members.isPresent(field) else avro.get.isPresent(field)
+      if (!isPresent && (!labels.isDeleted || keys.contains(field))) missing(field)
       at += 1
     }
   }
