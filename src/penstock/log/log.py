@@ -112,7 +112,7 @@ class Log:
         """Returns when all that is committed now is in the order: here that is always so."""
 
     def report(self, reader: str, topics: Sequence[str], frame: int) -> None:
-        """That a reader has read these topics up to a frame is for others to know, who have no other way: nobody here."""
+        """Others could know by this that a reader has read these topics up to a frame; here nobody has to be told."""
 
     # Topics
 
