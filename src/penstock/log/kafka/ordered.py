@@ -174,8 +174,22 @@ class OrderedKafkaLog:
         return self._mirror.ask(lambda catalog: described(catalog, name))
 
     def begins(self, name: str) -> tuple[int, ...]:
-        """The first offset of each partition that Kafka still has, where it has let go of any that were admitted."""
-        return self.plain.begins(name)
+        """The first offset of each partition that Kafka still has, where it has let go of any that are in the order;
+        else 0.
+        """
+        begins = self.plain.begins(name)
+        firsts = self._firsts(name) if any(begins) else {}
+        return tuple(begin if begin > firsts.get(at, begin) else 0 for at, begin in enumerate(begins))
+
+    def _firsts(self, name: str) -> dict[int, int]:
+        """The first offset of each partition that is in the order."""
+        firsts: dict[int, int] = {}
+        for header in self.frames():
+            for block in header.blocks_of(name):
+                firsts.setdefault(block.partition, block.base)
+            if len(firsts) == self.topic(name).partitions:
+                break
+        return firsts
 
     def ends(self, name: str) -> tuple[int, ...]:
         """Of each partition the offset after the last one that is in the order."""
@@ -244,7 +258,10 @@ class OrderedKafkaLog:
         return done
 
     def _earlier(self, producer: str | None, sequence: int | None) -> KafkaAppended | None:
-        header = None if producer is None or sequence is None else self.find(producer, sequence)
+        if producer is None or sequence is None:
+            return None
+        last = self._mirror.ask(lambda catalog: catalog.producers.get(producer))
+        header = None if last is None or sequence > last[0] else self.find(producer, sequence)
         if header is None:
             return None
         spans = tuple(Span(block.topic, block.partition, block.base, block.count) for block in header.blocks)

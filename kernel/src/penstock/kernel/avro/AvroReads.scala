@@ -38,7 +38,7 @@ object AvroReads {
   /** What reads such values into a column, or only checks them; an error if the two do not go together. */
   def of(schema: Schema, what: DataType, column: WritableColumnVector, where: String): AvroReads = (schema.getType, what) match {
     case (Type.UNION, _) => new Union(what.sql, column, schema.getTypes.asScala.map(of(_, what, column, where)).toArray)
-    case (Type.NULL, _) => new Nothing(what.sql, column)
+    case (Type.NULL, _) => new Nulls(what.sql, column)
     case (Type.ARRAY, ArrayType(element, _)) =>
       new Elements(what.sql, column, of(schema.getElementType, element, if (column eq null) null else column.arrayData(), where))
     case (Type.ARRAY, MapType(key, value, _)) if isEntry(schema.getElementType) =>
@@ -79,7 +79,7 @@ private object Scalars {
   }
 }
 
-private final class Nothing(wanted: String, column: WritableColumnVector) extends AvroReads(wanted, column) {
+private final class Nulls(wanted: String, column: WritableColumnVector) extends AvroReads(wanted, column) {
   override def read(in: Encoded, row: Int): Boolean = empty(row)
 }
 
