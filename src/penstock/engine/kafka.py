@@ -24,7 +24,7 @@ NAMED: Final = "PENSTOCK_KAFKA_CLIENT"
 
 def enable_kafka(spark: SparkSession, log_path: str | Path) -> None:
     """Afterwards the session's tasks can read the log in this folder, wherever its records lie."""
-    if not Path(log_path, ORIGIN).exists():
+    if not lies_in_kafka(log_path):
         return
     context: Any = spark.sparkContext._jsc.sc()
     known = context.listJars().mkString("\n")
@@ -32,6 +32,11 @@ def enable_kafka(spark: SparkSession, log_path: str | Path) -> None:
         context.addJar(str(reader_jar()))
     if "/kafka-clients" not in known:
         context.addJar(str(client_jar(os.environ)))
+
+
+def lies_in_kafka(log_path: str | Path) -> bool:
+    """Whether the records of the log in this folder lie in Kafka."""
+    return Path(log_path, ORIGIN).exists()
 
 
 def reader_jar() -> Path:

@@ -44,16 +44,20 @@ class Collected:
 
 
 class Sinks:
-    """Of one lineage; what is more than `limit` bytes is never in this process at once."""
+    """Of one lineage; what is more than `limit` bytes is never in this process at once. `unread`: records may come that
+    cannot be read.
+    """
 
-    def __init__(self, pipeline: Pipeline, plan: Compiled, lineage: Lineage, *, limit: int) -> None:
+    def __init__(
+        self, pipeline: Pipeline, plan: Compiled, lineage: Lineage, *, limit: int, unread: bool = False
+    ) -> None:
         self._pipeline = pipeline
         self._plan = plan
         self._lineage = lineage
         self._limit = limit
         self._views = [view.name for view in pipeline.views if view.options.store != "none"]
         self._dropped = {view.name for view in pipeline.views if view.options.late == "drop"}
-        self._has_letters = any(operator.kind == "bag" for operator in plan.graph.operators)
+        self._has_letters = unread or any(operator.kind == "bag" for operator in plan.graph.operators)
         graph, specs = plan.graph, [self._sink(name) for name in self._views]
         specs += [
             graph.door.sink(sink.id, late_rows(view), plan.late[view], graph.handles([]))

@@ -112,6 +112,9 @@ class Log:
     def settle(self) -> None:
         """Returns when all that is committed now is in the order: here that is always so."""
 
+    def report(self, reader: str, topics: Sequence[str], frame: int) -> None:
+        """Others could know by this that a reader has read these topics up to a frame; here nobody has to be told."""
+
     # Topics
 
     def create_topic(  # noqa: PLR0913 (what a topic is made of)

@@ -145,6 +145,7 @@ class OrderedLog(Protocol):
     identity: str
 
     def settle(self) -> None: ...
+    def report(self, reader: str, topics: Sequence[str], frame: int) -> None: ...
 
     def create_topic(  # noqa: PLR0913 (what a topic is made of)
         self,

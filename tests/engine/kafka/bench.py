@@ -1,7 +1,7 @@
 """A pipeline on a log on Kafka, run batch by batch with the oracle beside it; other programs write its sources."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +13,23 @@ from tests.engine.conftest import Bench
 
 
 class KafkaBench(Bench):
-    def __init__(self, spark: SparkSession, folder: Path, sql: str, servers: str, prefix: str, **options: Any) -> None:
-        self.servers, self.prefix = servers, prefix
+    def __init__(
+        self,
+        spark: SparkSession,
+        folder: Path,
+        sql: str,
+        servers: str,
+        prefix: str,
+        *,
+        say: Callable[[str], None] = print,
+        **options: Any,
+    ) -> None:
+        self.servers, self.prefix, self._say = servers, prefix, say
         self._producer = Producer({"bootstrap.servers": servers})
         super().__init__(spark, folder, sql, **options)
 
     def opened(self, folder: Path) -> Any:
-        return OrderedKafkaLog.open(self.servers, prefix=self.prefix, folder=folder, admits=True)
+        return OrderedKafkaLog.open(self.servers, prefix=self.prefix, folder=folder, admits=True, say=self._say)
 
     def write(
         self, topic: str, row: Mapping[str, Any] | str | None, *, key: Any = None, partition: int | None = None

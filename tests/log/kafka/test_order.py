@@ -6,8 +6,10 @@ from collections.abc import Callable, Iterator, Mapping
 from datetime import timedelta
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
-from confluent_kafka import Consumer, Message, Producer, TopicPartition
+from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, Message, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient
 
 from penstock.errors import LogError
 from penstock.log import Record
@@ -222,3 +224,61 @@ def test_a_store_follows_on_kafka(open_ordered: Opener, tmp_path: Path) -> None:
                 assert counted(reader.rows(view)) == folded(log, business.topic(view)), view  # type: ignore[arg-type]
                 assert len(reader.rows(view))
     assert {change.batch for change in changes(log, "shop", "spend")} <= set(range(5))
+
+
+def test_kafkas_own_tools_see_how_far_a_reader_has_come(open_ordered: Opener, kafka: Cluster, prefix: str) -> None:
+    log = open_ordered(admits=True)
+    log.create_topic("orders", ORDERS, partitions=2)
+    ends = []
+    for count in (3, 4):
+        write(kafka, f"{prefix}orders", *((0, {"id": each}) for each in range(count)))
+        log.settle()
+        ends.append(log.mark().next_frame)
+    log.report("shop", ["orders"], ends[0])
+    log.close()
+    assert committed(kafka, f"{prefix}penstock.shop") == {(f"{prefix}orders", 0): 3}
+    log = open_ordered()
+    log.report("shop", ["orders"], ends[1])
+    log.close()
+    assert committed(kafka, f"{prefix}penstock.shop") == {(f"{prefix}orders", 0): 7}
+
+
+def committed(kafka: Cluster, group: str) -> dict[tuple[str, int], int]:
+    admin = AdminClient({"bootstrap.servers": kafka.servers})
+    found = admin.list_consumer_group_offsets([ConsumerGroupTopicPartitions(group)])[group].result()
+    return {(each.topic, each.partition): each.offset for each in found.topic_partitions}
+
+
+def test_files_are_appended_as_records(open_ordered: Opener, tmp_path: Path) -> None:
+    log = open_ordered(folder=tmp_path / "mirror")
+    log.create_topic("changes", "id BIGINT", key="id", own=True)
+    path = log.staging_path()
+    with pa.ipc.new_file(path, pa.schema([("id", pa.int64())])) as file:
+        file.write_batch(pa.record_batch([[1, 2, 3]], names=["id"]))
+    for repeated in (False, True):
+        assert log.append_files({("changes", 0): [path]}, producer="shop/1", sequence=0).repeated is repeated
+    assert [entry.key for entry in log.read("changes")] == [(1,), (2,), (3,)] and not path.exists()
+    far = pa.table({"id": [1], "at": pa.array([1 << 60], pa.timestamp("us", "UTC"))})
+    log.create_topic("times", "id BIGINT, at TIMESTAMP", own=True)
+    with pytest.raises(LogError, match="cannot be written to Kafka"):
+        log.append_all({"times": far}, far_times=True)
+
+
+def test_what_kafka_had_let_go_before_it_was_admitted_is_not_missed(
+    open_ordered: Opener, kafka: Cluster, prefix: str
+) -> None:
+    open_ordered().create_topic("orders", ORDERS)
+    write(kafka, f"{prefix}orders", *((0, {"id": each}) for each in range(5)))
+    delete_before(kafka, f"{prefix}orders", 3)
+    log = open_ordered(admits=True)
+    log.settle()
+    assert [entry.offset for entry in log.read("orders")] == [3, 4]
+    assert log.begins("orders") == (0,)
+    delete_before(kafka, f"{prefix}orders", 4)
+    assert log.begins("orders") == (4,), "that one is missed"
+
+
+def delete_before(kafka: Cluster, topic: str, offset: int) -> None:
+    admin = AdminClient({"bootstrap.servers": kafka.servers})
+    for done in admin.delete_records([TopicPartition(topic, 0, offset)]).values():
+        done.result(10)

@@ -199,6 +199,11 @@ class Client:
         if not kept:
             consumer.close()
 
+    def member(self, group: str) -> Consumer:
+        """A consumer that can write the offsets of a group; the caller's alone, who closes it."""
+        self.check_open()
+        return self._settings.made(Consumer, {**CONSUMER, "group.id": group, "error_cb": self.waiting.heard})
+
     def producer(self, identity: str) -> Producer:
         """A producer of transactions, not begun yet."""
         self.check_open()

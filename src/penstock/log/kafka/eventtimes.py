@@ -4,6 +4,7 @@ A message that does not tell its time counts for none. A time further after now 
 """
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from datetime import datetime, timedelta
 from io import BytesIO
 from typing import Any
@@ -13,9 +14,10 @@ import pyarrow.compute as pc
 from confluent_kafka import TIMESTAMP_CREATE_TIME, Message
 from pyarrow import json as pj
 
-from penstock.log.kafka.messages import READ_TIME, TIME
-from penstock.log.kafka.reading import batch_of
-from penstock.log.records import micros
+from penstock.errors import SchemaError
+from penstock.log.columns import columns_of
+from penstock.log.kafka.messages import READ_TIME, TIME, Records, Unreadable
+from penstock.log.records import Record, micros
 from penstock.log.topic import Topic
 from penstock.schema import Type, type_text
 from penstock.text import Unfit, parsed_json, reader
@@ -35,8 +37,7 @@ def times_of(topic: Topic, messages: Sequence[Message], now: int) -> tuple[int, 
     if topic.raw:
         return _range([time for message in messages if (time := _raw_time(message)) is not None], most)
     if topic.values is not None or topic.corrected is not None:
-        rows = batch_of(topic, messages, lambda _: None).column(topic.event_time)
-        return _range([time for time in rows.cast(pa.int64()).to_pylist() if time is not None], most)
+        return _range(list(_whole_times(topic, messages)), most)
     kind = topic.schema.column(topic.event_time).type
     values = [value for message in messages if (value := message.value()) is not None]
     quick = None if len(values) < FEW else _quick_times(values, topic.event_time, kind)
@@ -62,6 +63,28 @@ def _raw_time(message: Message) -> int | None:
             return None
         return micros(found)
     return at * 1000 if kind == TIMESTAMP_CREATE_TIME else None
+
+
+def _whole_times(topic: Topic, messages: Sequence[Message]) -> Iterator[int]:
+    """Of records that have to be read whole for it: their time is made of other columns, or they are not JSON."""
+    records, found = Records(topic), []
+    for message in messages:
+        with suppress(Unreadable, Unfit):
+            found.append(records.record_of(message))
+    try:
+        times = columns_of(topic, found).batch.column(str(topic.event_time))
+    except SchemaError:  # one of them does not fit; which, is told by whoever reads them
+        fitting = [record for record in found if _fits(topic, record)]
+        times = columns_of(topic, fitting).batch.column(str(topic.event_time))
+    yield from (time for time in times.cast(pa.int64()).to_pylist() if time is not None)
+
+
+def _fits(topic: Topic, record: Record) -> bool:
+    try:
+        columns_of(topic, [record])
+    except SchemaError:
+        return False
+    return True
 
 
 def _times(values: Sequence[bytes], column: str, kind: Type) -> Iterator[int]:

@@ -214,7 +214,14 @@ class KafkaLog:
         if partition is not None:
             check_partition(topic, partition)
         columns, own = columns_of(topic, rows, far_times=far_times), topic.name in self.facts.own()
-        return list(outgoing(columns, self._named(topic.name), partition=partition, turn=None if own else turn))
+        try:
+            return list(outgoing(columns, self._named(topic.name), partition=partition, turn=None if own else turn))
+        except (ValueError, OverflowError) as error:  # only columns with `far_times` have such
+            raise LogError(
+                f'a value of topic "{topic.name}" cannot be written to Kafka',
+                detail=f"{error}.",
+                hint="Times have to be in the years 1 to 9999.",
+            ) from error
 
     def _append(self, messages: Sequence[Outgoing], draft: Draft) -> KafkaAppended:
         """The draft says whose append it is, checked; its records are the messages."""

@@ -32,6 +32,7 @@ from penstock.log.kafka.mirroring import Mirroring
 from penstock.log.kafka.places import with_places
 from penstock.log.kafka.reading import STAMPS
 from penstock.log.kafka.records import KafkaAppended
+from penstock.log.kafka.reporting import Reporting
 from penstock.log.kafka.waiting import Say, warn
 from penstock.log.mark import Mark
 from penstock.log.producer import Producer
@@ -59,6 +60,7 @@ class OrderedKafkaLog:
         self._kept = kept
         self._mirroring = Mirroring(plain.client, plain.facts.journal, mirror)
         self._admits = admits
+        self._reporting = Reporting(plain.client, mirror.journal, plain.prefix)
         self._admission: Admission | None = None
 
     @classmethod
@@ -108,6 +110,7 @@ class OrderedKafkaLog:
         self.plain.client.waiting.stop()
         if self._admission is not None:
             self._admission.close()
+        self._reporting.close()
         self._mirroring.close()
         self._mirror.close()
         self.plain.close()
@@ -131,6 +134,12 @@ class OrderedKafkaLog:
     def check(self) -> None:
         """Raises what ended the work that goes on beside."""
         (self._admission or self._mirroring).check()
+
+    def report(self, reader: str, topics: Sequence[str], frame: int) -> None:
+        """Lets Kafka's own tools know that a reader has read these topics up to a frame: as the group `penstock.` and
+        its name, behind the log's prefix.
+        """
+        self._reporting.report(reader, topics, frame)
 
     # Topics
 
@@ -169,8 +178,22 @@ class OrderedKafkaLog:
         return self._mirror.ask(lambda catalog: described(catalog, name))
 
     def begins(self, name: str) -> tuple[int, ...]:
-        """The first offset of each partition that Kafka still has, where it has let go of any that were admitted."""
-        return self.plain.begins(name)
+        """The first offset of each partition that Kafka still has, where it has let go of any that are in the order;
+        else 0.
+        """
+        begins = self.plain.begins(name)
+        firsts = self._firsts(name) if any(begins) else {}
+        return tuple(begin if begin > firsts.get(at, begin) else 0 for at, begin in enumerate(begins))
+
+    def _firsts(self, name: str) -> dict[int, int]:
+        """The first offset of each partition that is in the order."""
+        firsts: dict[int, int] = {}
+        for header in self.frames():
+            for block in header.blocks_of(name):
+                firsts.setdefault(block.partition, block.base)
+            if len(firsts) == self.topic(name).partitions:
+                break
+        return firsts
 
     def ends(self, name: str) -> tuple[int, ...]:
         """Of each partition the offset after the last one that is in the order."""
@@ -239,7 +262,10 @@ class OrderedKafkaLog:
         return done
 
     def _earlier(self, producer: str | None, sequence: int | None) -> KafkaAppended | None:
-        header = None if producer is None or sequence is None else self.find(producer, sequence)
+        if producer is None or sequence is None:
+            return None
+        last = self._mirror.ask(lambda catalog: catalog.producers.get(producer))
+        header = None if last is None or sequence > last[0] else self.find(producer, sequence)
         if header is None:
             return None
         spans = tuple(Span(block.topic, block.partition, block.base, block.count) for block in header.blocks)
