@@ -11,7 +11,7 @@ BENCHMARKS := $(filter-out _%,$(notdir $(basename $(wildcard benchmarks/*.py))))
 PYTEST := $(BIN)/python -m pytest -q -n 2 --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help setup kernel demo test check lint soak fuzz bench bench-log bench-queue bench-engine bench-tpch bench-growth bench-windows bench-nexmark bench-rivals bench-latency flink kafka kafka-stop format wheel clean
+.PHONY: help setup kernel demo test check lint soak fuzz bench bench-log bench-queue bench-engine bench-tpch bench-growth bench-windows bench-nexmark bench-rivals bench-latency bench-kafka flink kafka kafka-stop kafka-jars format wheel clean
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -73,11 +73,17 @@ bench-rivals: setup .venv-rivals/.ready ## Penstock beside Python streaming libr
 bench-latency: setup ## from an append to the visible change, at steady rates; SECONDS=300 each
 	@$(BIN)/python -m benchmarks.latency $(if $(SECONDS),--seconds $(SECONDS))
 
+bench-kafka: setup ## Spark reading a topic of Kafka, by our reader and by Spark's own connector
+	@$(BIN)/python -m benchmarks.kafka
+
 kafka: $(READY) ## Apache Kafka on loopback, port 9092; NODES=3 are three nodes; its jars are fetched with Maven
 	@$(BIN)/python -m services.kafka start $(or $(NODES),1)
 
 kafka-stop: $(READY) ## end what `make kafka` has started; its records stay in .services
 	@$(BIN)/python -m services.kafka stop
+
+kafka-jars: setup ## what Spark needs to read Kafka, beside the kernel: the client is fetched with Maven, the reader built
+	@$(BIN)/python -m services.kafka jars
 
 format: setup ## format the Python code and mend what ruff can mend
 	@$(BIN)/ruff format .
@@ -87,7 +93,7 @@ wheel: setup ## build the wheel into dist/
 	@$(BIN)/python -m build --wheel --no-isolation
 
 clean: ## remove what was built; .venv stays
-	@rm -rf dist src/penstock/engine/kernel.jar src/penstock/engine/kernel.jsa .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
+	@rm -rf dist src/penstock/engine/kernel*.jar src/penstock/engine/kafka-clients.jar src/penstock/engine/kernel.jsa .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
 	@rm -rf .hypothesis artifacts spark-warehouse metastore_db derby.log
 	@find src tests kernel benchmarks -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
 

@@ -1,4 +1,4 @@
-"""Builds the kernel: `kernel/src` becomes `src/penstock/engine/kernel.jar`.
+"""Builds the kernel: `kernel/src` becomes `src/penstock/engine/kernel.jar`, and `kernel/kafka` a jar beside it.
 
 The Scala compiler is the one inside PySpark's own jars, so a Java runtime is all that has to be installed.
 The jar holds the compiled classes and every other file under `kernel/src` at its relative path. The same
@@ -6,8 +6,9 @@ classes give the same bytes, whenever they are packed. A jar that was built from
 same PySpark is left alone. This file uses the standard library only and never imports penstock: it runs
 before there is a penstock to import.
 
-    python kernel/build.py           build the jar if it is missing or out of date
-    python kernel/build.py --java    only check that Java is there and new enough
+    python kernel/build.py                   build the jar if it is missing or out of date
+    python kernel/build.py --kafka CLIENT    the same, and what reads Kafka, against its client in the jar CLIENT
+    python kernel/build.py --java            only check that Java is there and new enough
 """
 
 import hashlib
@@ -20,13 +21,15 @@ import subprocess
 import sys
 import tempfile
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NoReturn
 
 ROOT = Path(__file__).resolve().parent.parent
 SOURCES = ROOT / "kernel" / "src"
 JAR = ROOT / "src" / "penstock" / "engine" / "kernel.jar"
+KAFKA_SOURCES = ROOT / "kernel" / "kafka"
+KAFKA_JAR = JAR.with_name("kernel-kafka.jar")
 
 OLDEST_JAVA = 17
 COMPILER_OPTIONS = ["-deprecation", "-feature", "-unchecked", "-encoding", "UTF-8"]
@@ -34,9 +37,11 @@ MANIFEST = "META-INF/MANIFEST.MF"
 ZIP_EPOCH = (1980, 1, 1, 0, 0, 0)
 
 
-def build(sources: Path = SOURCES, jar: Path = JAR) -> None:
-    """Afterwards `jar` fits `sources`; a failed build leaves the old jar as it was."""
-    manifest = f"Manifest-Version: 1.0\r\nKernel-Key: {key(sources)}\r\n\r\n"
+def build(sources: Path = SOURCES, jar: Path = JAR, *, against: Sequence[Path] = ()) -> None:
+    """Afterwards `jar` fits `sources` and the jars that they need besides PySpark's; a failed build leaves the old jar
+    as it was.
+    """
+    manifest = f"Manifest-Version: 1.0\r\nKernel-Key: {key(sources, against)}\r\n\r\n"
     if manifest == manifest_of(jar):
         return
     print(f"building {jar.name} from {sources.parent.name}/{sources.name}", file=sys.stderr, flush=True)
@@ -44,19 +49,27 @@ def build(sources: Path = SOURCES, jar: Path = JAR) -> None:
     with tempfile.TemporaryDirectory(dir=jar.parent, prefix=".kernel-") as work:
         classes, packed = Path(work, "classes"), Path(work, "kernel.jar")
         classes.mkdir()
-        compile_scala(sources, classes)
+        compile_scala(sources, classes, against)
         pack(packed, manifest=manifest, folders=[classes, sources])
         # In one step: another process may be starting Spark with the old jar right now.
         os.replace(packed, jar)
 
 
-def key(sources: Path) -> str:
-    """A hash of all that decides what is in the jar: the sources, this script, the version of PySpark."""
+def build_kafka(client: Path) -> None:
+    """The kernel, and what reads Kafka, against the client in this jar."""
+    build()
+    build(KAFKA_SOURCES, KAFKA_JAR, against=[JAR, client])
+
+
+def key(sources: Path, against: Sequence[Path] = ()) -> str:
+    """A hash of all that decides what is in the jar: the sources, this script, the version of PySpark, other jars."""
     digest = hashlib.sha256()
     for name, path in [*files(sources), ("build.py", Path(__file__))]:
         content = path.read_bytes()
         digest.update(f"{name} {len(content)}\n".encode() + content)
     digest.update(importlib.metadata.version("pyspark").encode())
+    for jar in against:
+        digest.update(hashlib.sha256(jar.read_bytes()).digest())
     return digest.hexdigest()[:40]
 
 
@@ -75,12 +88,13 @@ def manifest_of(jar: Path) -> str | None:
         return None
 
 
-def compile_scala(sources: Path, classes: Path) -> None:
+def compile_scala(sources: Path, classes: Path, against: Sequence[Path] = ()) -> None:
     """Compiles every Scala file under `sources` into `classes`; the compiler speaks for itself."""
     scala = [str(path) for _, path in files(sources) if path.suffix == ".scala"]
     if not scala:
         return
-    jvm = [java(), "-Xss8m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-cp", str(pyspark_jars() / "*")]
+    found = os.pathsep.join(map(str, [pyspark_jars() / "*", *against]))
+    jvm = [java(), "-Xss8m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-cp", found]
     compiler = ["scala.tools.nsc.Main", "-usejavacp", "-d", str(classes), *COMPILER_OPTIONS]
     if subprocess.run([*jvm, *compiler, *scala], check=False).returncode != 0:
         fail("the kernel does not compile", "The Scala compiler's messages are above.", f"Mend {sources}.")
@@ -140,5 +154,7 @@ def fail(primary: str, detail: str, hint: str) -> NoReturn:
 if __name__ == "__main__":
     if sys.argv[1:] == ["--java"]:
         java()
+    elif sys.argv[1:2] == ["--kafka"]:
+        build_kafka(Path(sys.argv[2]).resolve())
     else:
         build()

@@ -1,7 +1,6 @@
 """Jars of a service, fetched once with Maven into this clone.
 
-A folder of jars is there whole or not at all. Processes that want it at the same time fetch it once. Nothing of it is
-on Spark's class path.
+A folder of jars is there whole or not at all. Processes that want it at the same time fetch it once.
 """
 
 import fcntl
@@ -18,7 +17,8 @@ POM = """<project xmlns="http://maven.apache.org/POM/4.0.0">
   <dependencies>{dependencies}</dependencies>
 </project>
 """
-DEPENDENCY = "<dependency><groupId>{}</groupId><artifactId>{}</artifactId><version>{}</version></dependency>"
+DEPENDENCY = "<dependency><groupId>{}</groupId><artifactId>{}</artifactId><version>{}</version>{alone}</dependency>"
+ALONE = "<exclusions><exclusion><groupId>*</groupId><artifactId>*</artifactId></exclusion></exclusions>"
 Say = Callable[[str], None]
 
 
@@ -30,8 +30,10 @@ class ServiceError(Exception):
         self.primary = primary
 
 
-def jars(name: str, packages: Sequence[str], *, say: Say = print, cache: Path = CACHE) -> Path:
-    """The folder with the packages (`group:artifact:version`) and all that they need at run time."""
+def jars(name: str, packages: Sequence[str], *, say: Say = print, cache: Path = CACHE, alone: bool = False) -> Path:
+    """The folder with the packages (`group:artifact:version`) and, unless they are to be alone, all that they need at
+    run time.
+    """
     folder = cache / "jars" / name
     if folder.exists():
         return folder
@@ -41,16 +43,16 @@ def jars(name: str, packages: Sequence[str], *, say: Say = print, cache: Path = 
         if not folder.exists():
             maven = program("mvn", "Maven is needed to fetch the jars of a service", "Install Maven 3.6 or newer.")
             say(f"fetching the jars of {name} with Maven, the first time")
-            _fetch(maven, folder, packages)
+            _fetch(maven, folder, packages, ALONE if alone else "")
             say(f"{len(list(folder.glob('*.jar')))} jars are in {folder}")
     return folder
 
 
-def _fetch(maven: str, folder: Path, packages: Sequence[str]) -> None:
+def _fetch(maven: str, folder: Path, packages: Sequence[str], alone: str) -> None:
     partial = folder.with_name(f"{folder.name}.partial")
     shutil.rmtree(partial, ignore_errors=True)
     partial.mkdir()
-    dependencies = "".join(DEPENDENCY.format(*package.split(":")) for package in packages)
+    dependencies = "".join(DEPENDENCY.format(*package.split(":"), alone=alone) for package in packages)
     pom = folder.with_name(f"{folder.name}.pom.xml")
     pom.write_text(POM.format(name=folder.name, dependencies=dependencies))
     asked = ["dependency:copy-dependencies", "-DincludeScope=runtime", f"-DoutputDirectory={partial}"]

@@ -1,7 +1,8 @@
-"""Kafka from a terminal: `make kafka`, `make kafka-stop`.
+"""Kafka from a terminal: `make kafka`, `make kafka-stop`, `make kafka-jars`.
 
 python -m services.kafka start [NODES]    fetches the jars, formats and starts; nothing happens if it runs already
 python -m services.kafka stop             ends what was started so; its records stay
+python -m services.kafka jars             fetches and builds what Spark reads Kafka with
 """
 
 import sys
@@ -9,6 +10,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from services.jars import CACHE, ServiceError
+from services.kafka.client import BESIDE as CLIENT
+from services.kafka.client import VERSION as CLIENT_VERSION
+from services.kafka.client import make_reader
 from services.kafka.cluster import VERSION, Cluster, Node, cluster_in, pid_of
 
 FIRST_PORT = 9092
@@ -17,6 +21,10 @@ FIRST_PORT = 9092
 def main(words: Sequence[str]) -> int:
     command, nodes = words[0] if words else "", int(words[1]) if len(words) > 1 else 1
     try:
+        if command == "jars":
+            make_reader()
+            print(f"Spark can read Kafka, with {CLIENT.name} {CLIENT_VERSION}")
+            return 0
         running = [folder for folder in sorted((CACHE / "kafka").glob("*-nodes")) if _running(folder)]
         if command == "start":
             _start(nodes, running)

@@ -46,6 +46,9 @@ RESERVED = (
     "_deleted",
     "_replaces",
     "_headers",
+    "_bad",
+    "_key",
+    "_value",
 )
 
 

@@ -2,14 +2,16 @@
 
 Timestamps, dates and decimals are text (a time without a zone is UTC), binary is hexadecimal or base64, NaN and
 infinity are words. Nothing is rounded or cut: what does not fit its column is an `Unfit`. What `writer`
-writes, `reader` reads.
+writes, `reader` reads. The kernel reads the same (`kernel/src/penstock/kernel/json`), with the same words where it
+does not: tests/log/kafka/cases.py has cases that both are held to.
 """
 
 import json
 import math
 import re
+import struct
 from base64 import b64decode, b64encode
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from decimal import Context
@@ -18,7 +20,7 @@ from typing import Any, assert_never
 
 import numpy as np
 
-from penstock.schema import Array, Decimal, Map, Scalar, Struct, Type, type_text
+from penstock.schema import Array, Column, Decimal, Map, Scalar, Struct, Type, type_text
 
 Convert = Callable[[Any], Any]
 
@@ -35,12 +37,17 @@ HEX = Bytes(bytes.fromhex, bytes.hex)
 BASE64 = Bytes(lambda text: b64decode(text, validate=True), lambda value: b64encode(value).decode())
 
 BITS = {"TINYINT": 8, "SMALLINT": 16, "INT": 32, "BIGINT": 64}
-LARGEST = {"FLOAT": float(np.finfo(np.float32).max), "DOUBLE": float(np.finfo(np.float64).max)}
 WORDS = {"nan": math.nan, "infinity": math.inf, "-infinity": -math.inf}
 EXACT = Context(prec=80)
-DECODER = json.JSONDecoder(parse_float=Number, parse_constant=str)
+SINGLE = struct.Struct("<f")
+
 NUMBER = re.compile(r"[+-]?[0-9.]+([eE][+-]?[0-9]+)?")
 WHOLE = re.compile(r"[+-]?[0-9]+")
+DAY = r"[0-9]{4}-[0-9]{2}-[0-9]{2}|[0-9]{8}"
+CLOCK = r"([01][0-9]|2[0-3])(:[0-5][0-9](:[0-5][0-9]%(fraction)s)?|[0-5][0-9]([0-5][0-9]%(fraction)s)?)?"
+DATE = re.compile(DAY)
+MOMENT = re.compile(f"({DAY})([Tt ]{CLOCK % {'fraction': '([.,][0-9]{1,6})?'}}(Z|[+-]{CLOCK % {'fraction': ''}})?)?")
+"""Which of the many forms of ISO 8601 are read: Python's own choice differs from version to version."""
 
 
 HINTS = {
@@ -116,10 +123,17 @@ def parsed_json(text: str) -> Any:
     return DECODER.decode(text)
 
 
+class Word(str):
+    """NaN or an infinity without quotes, which is no text."""
+
+
+DECODER = json.JSONDecoder(parse_float=Number, parse_constant=Word)
+
+
 def _parser(type_: Type, binary: Bytes) -> Convert:
     match type_:
         case Scalar("BINARY"):
-            return binary.read
+            return lambda given: binary.read(_string(given))
         case Scalar(name):
             return _scalar(name)
         case Decimal(precision, scale):
@@ -127,22 +141,33 @@ def _parser(type_: Type, binary: Bytes) -> Convert:
         case Array(element):
             return _array(reader(element, binary))
         case Map(key, value):
-            return _map(reader(key, binary), reader(value, binary))
+            return _map(_field_reader(Column("key", key, nullable=False), binary), reader(value, binary))
         case Struct(fields):
-            return _struct({field.name: reader(field.type, binary) for field in fields})
+            return _struct({field.name: _field_reader(field, binary) for field in fields})
         case _:
             assert_never(type_)
+
+
+def _field_reader(field: Column, binary: Bytes) -> Convert:
+    read, wanted = reader(field.type, binary), type_text(field.type)
+
+    def read_there(given: Any) -> Any:
+        if given is None:
+            raise Unfit(given, wanted)
+        return read(given)
+
+    return read if field.nullable else read_there
 
 
 def _scalar(name: str) -> Convert:
     if name in BITS:
         return lambda given: _integer(given, 1 << BITS[name] - 1)
-    if name in LARGEST:
-        return lambda given: _floating(given, LARGEST[name])
     plain: dict[str, Convert] = {
         "BOOLEAN": _boolean,
+        "FLOAT": _single,
+        "DOUBLE": _floating,
         "STRING": _string,
-        "DATE": date.fromisoformat,
+        "DATE": _date,
         "TIMESTAMP": _timestamp,
         "TIMESTAMP_NTZ": _local_timestamp,
     }
@@ -163,11 +188,17 @@ def _integer(given: Any, bound: int) -> int:
     return value
 
 
-def _floating(given: Any, largest: float) -> float:
+def _single(given: Any) -> float:
+    """The nearest number of 32 bits: what is written as its shortest text may be a little more than the largest."""
+    (value,) = SINGLE.unpack(SINGLE.pack(_floating(given)))
+    return float(value)
+
+
+def _floating(given: Any) -> float:
     if isinstance(given, str) and given.lower() in WORDS:
         return WORDS[given.lower()]
     value = float(_number(given))
-    if abs(value) > largest:
+    if math.isinf(value):
         raise ValueError
     return value
 
@@ -181,25 +212,32 @@ def _decimal(given: Any, precision: int, scale: int) -> Number:
 
 
 def _number(given: Any) -> Number:
-    if isinstance(given, bool) or (isinstance(given, str) and not NUMBER.fullmatch(given)):
+    # Decimal would also make a number of [0, [1, 2], -1].
+    if type(given) not in (int, float, Number, str) or (isinstance(given, str) and not NUMBER.fullmatch(given)):
         raise ValueError
     return Number(given)
 
 
 def _string(given: Any) -> str:
-    if not isinstance(given, str):
+    if not isinstance(given, str) or isinstance(given, Word):
         raise TypeError
     given.encode()  # JSON can name half a character, which is no text
     return given
 
 
+def _date(given: str) -> date:
+    if not DATE.fullmatch(given):
+        raise ValueError
+    return date.fromisoformat(given)
+
+
 def _timestamp(given: str) -> datetime:
     value = _moment(given)
-    return value if value.tzinfo else value.replace(tzinfo=UTC)
+    return value.astimezone(UTC) if value.tzinfo else value.replace(tzinfo=UTC)
 
 
 def _moment(given: str) -> datetime:
-    if re.search(r"[.,][0-9]{7,}", given):  # Python would cut off what is finer than a microsecond
+    if not MOMENT.fullmatch(given):
         raise ValueError
     return datetime.fromisoformat(given)
 
@@ -222,10 +260,17 @@ def _array(element: Convert) -> Convert:
 
 def _map(key: Convert, value: Convert) -> Convert:
     def read(given: Any) -> list[tuple[Any, Any]]:
-        pairs = given.items() if isinstance(given, Mapping) else [(k, v) for k, v in given]
-        return [(_inside("", key, k), _inside(f"[{shown(k)}]", value, v)) for k, v in pairs]
+        return [(_inside("", key, k), _inside(f"[{shown(k)}]", value, v)) for k, v in _pairs(given)]
 
     return read
+
+
+def _pairs(given: Any) -> Iterable[tuple[Any, Any]]:
+    if isinstance(given, Mapping):
+        return given.items()
+    if not isinstance(given, list) or any(not isinstance(pair, list) for pair in given):
+        raise TypeError
+    return [(k, v) for k, v in given]
 
 
 def _struct(readers: Mapping[str, Convert]) -> Convert:

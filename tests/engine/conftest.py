@@ -33,7 +33,7 @@ class Bench:
         """The options are the pipeline's."""
         self.home = folder / "home"
         self.store = folder / "views.sqlite"
-        self.log = Log.open(folder / "log")
+        self.log = self.opened(folder / "log")
         self.batches: list[Committed] = []
         self.checked = 0
         self._root = spark
@@ -41,6 +41,9 @@ class Bench:
         self._folded: dict[str, Folded] = {}
         self._every = 1
         self.start(**options)
+
+    def opened(self, folder: Path) -> Log:
+        return Log.open(folder)
 
     def start(self, **options: Any) -> None:
         """As another process would: planned anew from the text, state read from the checkpoint."""
@@ -64,6 +67,7 @@ class Bench:
         self.log.append_all(rows)
 
     def drain(self) -> None:
+        self.log.settle()
         run = self.run()
         run.wait(run.start(once=True))
 

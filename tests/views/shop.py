@@ -58,7 +58,7 @@ class Shop:
         self.batches = 0
         for view, declared in views.items():
             if declared.store != "none":
-                log.create_topic(self.topic(view), declared.schema, key=declared.key)
+                log.create_topic(self.topic(view), declared.schema, key=declared.key, own=True)
 
     def topic(self, view: str) -> str:
         return f"{self.pipeline}.{self.lineage}.{view}"

@@ -37,7 +37,7 @@ def begin(folder: Path, log: Path | None = None) -> Place:
     place, example = place_of(folder), pipeline_of(EXAMPLE, name=folder.resolve().name)
     if log is None:
         _write(place, EXAMPLE)
-        _make_topics(place.log(example), example)
+        _make_topics(place.home / "log", example)
     else:
         _make_topics(log, example)  # what that log refuses, it refuses before there is a folder
         _write(place, ELSEWHERE.format(log=_text(log.resolve())) + EXAMPLE)

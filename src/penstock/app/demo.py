@@ -15,7 +15,7 @@ from typing import Any
 from penstock.app.pipelines import Opened, Setting, Working, opened, working
 from penstock.app.verifying import Verdict, verdicts
 from penstock.errors import ViewError
-from penstock.log import Record
+from penstock.log import Appended, Record
 from penstock.views import ViewReader
 
 PIPELINE = """\
@@ -91,8 +91,9 @@ class Play:
 
     def views_after(self, step: Step) -> tuple[Table, ...]:
         """Lets the step happen, and waits until the store holds what follows from it."""
-        frame = self._at.log.append_all(step.records).frame
-        while not _has_read(self._shop.place.store, frame):
+        done = self._at.log.append_all(step.records)
+        assert isinstance(done, Appended), "its log lies in a folder"
+        while not _has_read(self._shop.place.store, done.frame):
             if not self._query.isActive:
                 self._at.run.wait(self._query)  # raises why
             sleep(POLL_SECONDS)

@@ -11,7 +11,7 @@ from threading import Event, Thread
 
 from penstock.engine.stages import OnStage, Stage, nobody
 from penstock.errors import PenstockError, ViewError
-from penstock.log import Log
+from penstock.log.protocol import OrderedLog
 from penstock.views import Position, SqliteStore, catch_up, follow
 from penstock.views.parquet import ParquetStore
 from penstock.views.step import Kept
@@ -22,7 +22,9 @@ AnyStore = SqliteStore | ParquetStore
 
 
 @contextmanager
-def kept(log: Log, pipeline: str, path: Path, on_trouble: OnTrouble, on_stage: OnStage = nobody) -> Iterator[None]:
+def kept(
+    log: OrderedLog, pipeline: str, path: Path, on_trouble: OnTrouble, on_stage: OnStage = nobody
+) -> Iterator[None]:
     """Inside, the tables in the store at `path` are kept up to date; after it, they stand where the log stands."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with _kept(_Keeper(log, pipeline, path, on_trouble, on_stage)):
@@ -30,7 +32,7 @@ def kept(log: Log, pipeline: str, path: Path, on_trouble: OnTrouble, on_stage: O
 
 
 @contextmanager
-def filed(log: Log, pipeline: str, folder: Path, on_trouble: OnTrouble) -> Iterator[None]:
+def filed(log: OrderedLog, pipeline: str, folder: Path, on_trouble: OnTrouble) -> Iterator[None]:
     """Inside, the views that are kept as files are; after it, they stand where the log stands."""
     with _kept(_Filer(log, pipeline, folder, on_trouble)):
         yield
@@ -52,7 +54,9 @@ def _kept(keeper: "_Keeper") -> Iterator[None]:
 class _Keeper:
     kept: Kept = "table"
 
-    def __init__(self, log: Log, pipeline: str, path: Path, on_trouble: OnTrouble, on_stage: OnStage = nobody) -> None:
+    def __init__(
+        self, log: OrderedLog, pipeline: str, path: Path, on_trouble: OnTrouble, on_stage: OnStage = nobody
+    ) -> None:
         self.ending = Event()
         self.failure: PenstockError | None = None
         self._log = log

@@ -11,10 +11,10 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import current_thread, main_thread
-from typing import Any
+from typing import Any, Unpack
 
 from penstock.app.keeping import filed, kept
-from penstock.app.place import Place, place_of
+from penstock.app.place import Opening, Place, place_of
 from penstock.app.progress import Meter, Progress
 from penstock.engine.checkpoint import check_fits
 from penstock.engine.compile import compiled
@@ -24,13 +24,15 @@ from penstock.engine.lineage import newest
 from penstock.engine.locking import locked
 from penstock.engine.plantext import plan_text
 from penstock.engine.query import Query, Tuning
-from penstock.engine.run import Run, prepared, raised_epoch, settings_of
+from penstock.engine.run import Run, epoch_name, prepared, raised_epoch, settings_of
 from penstock.engine.session import session
 from penstock.engine.stages import OnStage, nobody
 from penstock.engine.timing import end_time
 from penstock.engine.topics import ensure_sources
 from penstock.errors import PenstockError
-from penstock.log import Log
+from penstock.log.opening import opened_log
+from penstock.log.protocol import OrderedLog
+from penstock.log.where import Where
 from penstock.model import Pipeline, load_pipeline
 
 
@@ -40,19 +42,20 @@ class Setting:
 
     master: str = "local[*]"
     conf: Mapping[str, str] = field(default_factory=dict)
-    log: Path | None = None
+    log: str | Path | None = None
 
 
 @dataclass(frozen=True)
 class Watch:
     """Who is told: that the run begins (with its lineage and its log), of its progress, of the stages of its batches,
-    of a store that fails.
+    of a store that fails, of brokers that are away.
     """
 
-    on_ready: Callable[[int, Path], None] = lambda *_: None
+    on_ready: Callable[[int, Where], None] = lambda *_: None
     on_progress: Callable[[Progress], None] = lambda _: None
     on_stage: OnStage = nobody
     on_trouble: Callable[[PenstockError], None] = lambda _: None
+    on_wait: Callable[[str], None] | None = None
 
 
 HERE = Setting()
@@ -68,8 +71,13 @@ class Opened:
     setting: Setting
 
     @property
-    def log(self) -> Path:
+    def log(self) -> Where:
         return self.place.log(self.pipeline, self.setting.log)
+
+    @contextmanager
+    def opened_log(self, *, create: bool = True, **how: Unpack[Opening]) -> Iterator[OrderedLog]:
+        with opened_log(self.log, self.place.opening(self.pipeline, **how), create=create) as log:
+            yield log
 
     @property
     def has_files(self) -> bool:
@@ -108,21 +116,21 @@ class Working:
     """A pipeline that is ready to be driven, with what it works on."""
 
     spark: Any
-    log: Log
+    log: OrderedLog
     run: Run
     meter: Meter
 
 
 @contextmanager
-def working(at: Opened, watch: Watch = NOBODY, *, anew: bool = False) -> Iterator[Working]:
+def working(at: Opened, watch: Watch = NOBODY, *, anew: bool = False, once: bool = False) -> Iterator[Working]:
     """Inside, the pipeline can be driven, and its store follows. A pipeline that is refused leaves nothing behind. With
-    `anew` it begins a new lineage.
+    `anew` it begins a new lineage; for `once`, what is in the log now has its place in the order.
     """
     name, home = at.pipeline.name, at.place.home
     # What is held is held until Spark is gone: it may be writing to the log and the checkpoint until then.
     with at.place.hinted(), ExitStack() as held, at.session() as spark:
         plan = compiled(spark, at.pipeline)
-        log = held.enter_context(Log.open(at.log))
+        log = held.enter_context(at.opened_log(say=watch.on_wait, admits=True, owner=epoch_name(at.pipeline)))
         ensure_sources(log, at.pipeline)
         on_trouble = _naming(at.place, watch.on_trouble)
         held.enter_context(kept(log, name, at.place.store, on_trouble, watch.on_stage))
@@ -140,8 +148,10 @@ def working(at: Opened, watch: Watch = NOBODY, *, anew: bool = False) -> Iterato
         topics = [relation.topic for relation in at.pipeline.relations]
         alerts = {view.name: most for view in at.pipeline.views if (most := view.options.late_alert) is not None}
         meter = Meter(log, topics, watch.on_progress, lambda frame: run.watermarks(frame), alerts)
+        if once:
+            log.settle()
         run = Run(spark, log, home, ready, meter.add, epoch)
-        watch.on_ready(ready.lineage.number, log.folder)
+        watch.on_ready(ready.lineage.number, at.log)
         yield Working(spark, log, run, meter)
 
 
@@ -167,7 +177,7 @@ def run_pipeline(  # noqa: PLR0913 (what a command knows)
     is in the log now is all that there will be: every window closes. With `anew` all answers are computed anew.
     """
     loaded = opened(path, setting)
-    with working(loaded, watch, anew=anew) as at:
+    with working(loaded, watch, anew=anew, once=once) as at:
         if close:
             end_time(at.log, loaded.pipeline)
 
@@ -199,5 +209,5 @@ def reset(path: Path, *, setting: Setting = HERE) -> int:
             held.enter_context(locked(home, name))
         spark = held.enter_context(at.session())
         plan = compiled(spark, at.pipeline)
-        log = held.enter_context(Log.open(at.log))
+        log = held.enter_context(at.opened_log())
         return prepared(spark, at.pipeline, log, home, anew=True, plan=plan).lineage.number

@@ -2,6 +2,7 @@
 
     shop/pipeline.sql             what the user wrote
     shop/.penstock/log            the log, unless the pipeline or the command names another
+    shop/.penstock/mirror         what a log on Kafka says of its order; it fills itself
     shop/.penstock/views.sqlite   the answers
     shop/.penstock/files          those that are kept as files
     shop/.penstock/lineages       checkpoints
@@ -10,18 +11,32 @@ A pipeline that is one file of another name (`shop/spend.sql`) has its answers a
 (`shop/.penstock/spend`), so that several can lie side by side and share a log.
 """
 
+import os
 import shlex
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypedDict, Unpack
 
 from penstock.errors import ModelError, PenstockError
+from penstock.log.opening import How
+from penstock.log.where import OnKafka, Where, where_of
 from penstock.model import Pipeline, load_pipeline
 
 HOME = ".penstock"
 WHOLE = "pipeline"
 """`shop/pipeline.sql` is the pipeline of the folder."""
+SETTINGS = "PENSTOCK_KAFKA_SETTINGS"
+"""The environment variable that names a file with settings of Kafka's client."""
+
+
+class Opening(TypedDict, total=False):
+    """See `How`."""
+
+    say: Callable[[str], None] | None
+    admits: bool
+    owner: str | None
 
 
 @dataclass(frozen=True)
@@ -44,9 +59,20 @@ class Place:
     def files(self) -> Path:
         return self.home / "files"
 
-    def log(self, pipeline: Pipeline, given: Path | None = None) -> Path:
-        """The folder of the log: as the command says, else as the pipeline says, else at home."""
-        return given or self.folder / (pipeline.options.log or Path(HOME) / "log")
+    def log(self, pipeline: Pipeline, given: str | Path | None = None) -> Where:
+        """Where the log is: as the command says, else as the pipeline says, else at home."""
+        named = pipeline.options.log or Path(HOME) / "log" if given is None else where_of(given)
+        return named if isinstance(named, OnKafka) or given is not None else self.folder / named
+
+    def opening(self, pipeline: Pipeline, **how: Unpack[Opening]) -> How:
+        """What a log on Kafka is opened with; its mirror lies at home, and settings of the client in the file that the
+        environment or the pipeline names.
+        """
+        named = pipeline.options.kafka_settings
+        settings = self.folder / named if named else None
+        if SETTINGS in os.environ:
+            settings = Path(os.environ[SETTINGS])
+        return How(self.home / "mirror", settings, **how)
 
     @contextmanager
     def hinted(self) -> Iterator[None]:
@@ -69,7 +95,7 @@ def place_of(path: Path) -> Place:
     return Place(path, folder, folder / HOME / path.stem if alone else folder / HOME)
 
 
-def log_in(folder: Path) -> Path | None:
+def log_in(folder: Path) -> Where | None:
     """The log of the pipeline in a folder; None where there is neither."""
     place = place_of(folder)
     shared = place.home / "log"

@@ -15,7 +15,7 @@ from time import monotonic
 from types import MappingProxyType
 
 from penstock.engine.batches import Committed
-from penstock.log import Log
+from penstock.log.protocol import OrderedLog
 
 EVERY_SECONDS = 1.0
 MICROSECOND = timedelta(microseconds=1)
@@ -52,7 +52,7 @@ class Meter:
 
     def __init__(
         self,
-        log: Log,
+        log: OrderedLog,
         topics: Iterable[str],
         on_progress: Callable[[Progress], None],
         watermarks: Callable[[int], Mapping[str, int]] = lambda _: {},

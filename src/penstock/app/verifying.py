@@ -17,7 +17,7 @@ from penstock.engine.oracle import Difference, Oracle, compared
 from penstock.engine.run import settings_of
 from penstock.engine.whole import check_whole
 from penstock.errors import EngineError, ViewError
-from penstock.log import Log
+from penstock.log.protocol import OrderedLog
 from penstock.model import View
 from penstock.views import Position, ViewReader
 
@@ -44,11 +44,11 @@ def verify(path: Path, view: str | None = None, *, setting: Setting = HERE) -> I
         raise ViewError(
             f'pipeline "{at.pipeline.name}" has not run yet', hint=f"Run it first: penstock run {at.place} --once"
         )
-    with at.place.hinted(), Log.open(at.log, create=False) as log, at.session() as spark:
+    with at.place.hinted(), at.opened_log(create=False) as log, at.session() as spark:
         yield from verdicts(at, wanted, log, spark)
 
 
-def verdicts(at: Opened, views: Iterable[View], log: Log, spark: Any) -> Iterator[Verdict]:
+def verdicts(at: Opened, views: Iterable[View], log: OrderedLog, spark: Any) -> Iterator[Verdict]:
     """The verdict on each of the views, in a session that is there."""
     plan = compiled(spark, at.pipeline)
     check_same(at, log, fingerprint_of(at.pipeline, plan, log, settings_of(spark)))
@@ -57,7 +57,7 @@ def verdicts(at: Opened, views: Iterable[View], log: Log, spark: Any) -> Iterato
         yield _verdict(at, log, each, plan, oracle)
 
 
-def check_same(at: Opened, log: Log, fingerprint: dict[str, Any]) -> None:
+def check_same(at: Opened, log: OrderedLog, fingerprint: dict[str, Any]) -> None:
     """What the store holds was computed by this pipeline, as it is now."""
     lineage = newest(at.place.home, at.pipeline.name)
     assert lineage is not None
@@ -77,7 +77,7 @@ def check_same(at: Opened, log: Log, fingerprint: dict[str, Any]) -> None:
         )
 
 
-def _verdict(at: Opened, log: Log, view: View, plan: Compiled, oracle: Any) -> Verdict:
+def _verdict(at: Opened, log: OrderedLog, view: View, plan: Compiled, oracle: Any) -> Verdict:
     if view.options.store == "none":
         return Verdict(view.name)
     with _reader(at, log, view) as reader:
@@ -90,7 +90,7 @@ def _verdict(at: Opened, log: Log, view: View, plan: Compiled, oracle: Any) -> V
     return Verdict(view.name, columns, len(answer), answer.position, difference, batch.concerned(view.name))
 
 
-def _reader(at: Opened, log: Log, view: View) -> ViewReader:
+def _reader(at: Opened, log: OrderedLog, view: View) -> ViewReader:
     if view.options.store != "table":
         return ViewReader.of_topic(log, at.pipeline.name, view.name)
     return ViewReader(at.place.store)

@@ -12,7 +12,8 @@ from rich.text import Text
 from penstock.cli.console import reader_gone
 from penstock.cli.options import ViewFormat
 from penstock.cli.output import Fields, cell_text, fields_of, json_line, write_csv
-from penstock.log import Log, Topic
+from penstock.log import Topic
+from penstock.log.protocol import OrderedLog
 from penstock.schema import Schema
 from penstock.text import csv_text
 from penstock.views import changes
@@ -29,7 +30,7 @@ def topic_of(schema: Schema) -> Topic:
     return Topic("view", (schema,))
 
 
-def follow_changes(now: Answer, log: Log, pipeline: str, *, form: ViewFormat, out: TextIO) -> None:
+def follow_changes(now: Answer, log: OrderedLog, pipeline: str, *, form: ViewFormat, out: TextIO) -> None:
     """Prints what the view holds, then its changes, until whoever reads them has left."""
     schema = now.view.schema
     fields = fields_of(topic_of(schema), schema.names)

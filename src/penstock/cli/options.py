@@ -12,14 +12,16 @@ import typer
 from penstock.app.place import log_in
 from penstock.errors import CommandError
 from penstock.log import Log, Place
+from penstock.log.where import OnKafka, where_of
 from penstock.schema import Scalar
 from penstock.text import Unfit, reader
 
 LogPath = Annotated[
-    Path | None,
+    str | None,
     typer.Option(
         "--log",
         envvar="PENSTOCK_LOG",
+        metavar="PATH",
         help="The folder of the log; without it, that of the pipeline in the current folder.",
         show_default=False,
     ),
@@ -49,9 +51,9 @@ class ViewFormat(StrEnum):
 
 
 @contextmanager
-def opened(path: Path | None, *, create: bool = False) -> Iterator[Log]:
+def opened(path: str | Path | None, *, create: bool = False) -> Iterator[Log]:
     """The log that `--log` or the environment names, else that of the pipeline in the current folder."""
-    found = path or log_in(Path())
+    found = log_in(Path()) if path is None else where_of(path)
     if found is None:
         raise CommandError(
             "no log was named",
@@ -59,6 +61,12 @@ def opened(path: Path | None, *, create: bool = False) -> Iterator[Log]:
             "that has run.",
             hint="Go to a pipeline's folder, or name the folder of a log: --log ./log. A new pipeline gets its log and "
             "its topics by: penstock run PIPELINE --once",
+        )
+    if isinstance(found, OnKafka):
+        raise CommandError(
+            f"the log is on Kafka, {found}",
+            detail="These commands look into a log that lies in a folder.",
+            hint="Kafka's own tools read and write its topics, and: penstock log copy",
         )
     with Log.open(found, create=create) as log:
         yield log

@@ -83,7 +83,9 @@ def run(
         raise typer.BadParameter("goes with --once: a run that goes on has nothing to close", param_hint="--close")
     check_there(pipeline)
     with interruptible(), busy(STARTING) as started, _told(started) as teller:
-        watch = pipelines.Watch(on_ready=teller.ready, on_progress=teller.progress, on_trouble=teller.trouble)
+        watch = pipelines.Watch(
+            on_ready=teller.ready, on_progress=teller.progress, on_trouble=teller.trouble, on_wait=teller.wait
+        )
         setting = pipelines.Setting(master, settings(conf), log)
         pipelines.run_pipeline(pipeline, once=once, close=close, setting=setting, watch=watch)
         if once:
@@ -116,7 +118,7 @@ class _Teller:
         self._open = False
         self._told = False
 
-    def ready(self, lineage: int, log: Path) -> None:
+    def ready(self, lineage: int, log: object) -> None:
         self.end()
         say(f"running; lineage {lineage}, log {log}")
 
@@ -135,6 +137,10 @@ class _Teller:
         self.end()
         show(error)
         say("The run goes on; the store is tried again, and reads then what it has missed.")
+
+    def wait(self, text: str) -> None:
+        self.end()
+        say(text)
 
     def over(self) -> None:
         if not self._told:

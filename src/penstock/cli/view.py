@@ -15,7 +15,8 @@ from penstock.cli.output import fields_of, json_line, table_lines, write_csv
 from penstock.cli.read import TABLE_ROWS
 from penstock.cli.working import LogOption, PipelineOption
 from penstock.errors import CommandError, ViewError
-from penstock.log import Log
+from penstock.log.opening import opened_log
+from penstock.log.protocol import OrderedLog
 from penstock.model import Pipeline, load_pipeline
 from penstock.schema import Schema
 from penstock.views import ViewReader, current
@@ -74,7 +75,7 @@ def _place(pipeline: Path, view: str) -> Place:
 
 
 @contextmanager
-def _reader(place: Place, name: str, log: Path | None) -> Iterator[ViewReader]:
+def _reader(place: Place, name: str, log: str | None) -> Iterator[ViewReader]:
     """From the store, or folded from the view's topic where it is kept only there."""
     if place.store.exists():
         with ViewReader(place.store) as reader:
@@ -87,16 +88,16 @@ def _reader(place: Place, name: str, log: Path | None) -> Iterator[ViewReader]:
 
 
 @contextmanager
-def _source(place: Place, pipeline: Pipeline, name: str, log: Path | None) -> Iterator[Log]:
+def _source(place: Place, pipeline: Pipeline, name: str, log: str | None) -> Iterator[OrderedLog]:
     """The log that holds the view's changes, or why it does not."""
     if pipeline.view(name).options.store == "none":
         raise ViewError(
             f'view "{name}" is not kept', detail="It has store = 'none'.", hint="Leave the option away to keep it."
         )
     path = place.log(pipeline, log)
-    if log is None and not path.exists():
+    if log is None and isinstance(path, Path) and not path.exists():
         raise _not_run(place, pipeline)
-    with Log.open(path, create=False) as source:
+    with opened_log(path, place.opening(pipeline, say=say), create=False) as source:
         lineage = current(source, pipeline.name)
         if lineage is None:
             raise _not_run(place, pipeline)
@@ -129,7 +130,7 @@ def _write(schema: Schema, rows: Iterator[dict[str, Any]], form: ViewFormat, out
             print_lines(table_lines(list(fields), topic, schema.names), out)
 
 
-def _follow(place: Place, name: str, log: Path | None, form: ViewFormat, out: TextIO) -> None:
+def _follow(place: Place, name: str, log: str | None, form: ViewFormat, out: TextIO) -> None:
     pipeline = load_pipeline(place.path)
     with _source(place, pipeline, name, log) as source:
         with _reader(place, name, log) as reader:

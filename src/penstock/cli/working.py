@@ -31,11 +31,12 @@ PipelineOption = Annotated[
     ),
 ]
 LogOption = Annotated[
-    Path | None,
+    str | None,
     typer.Option(
         "--log",
         envvar="PENSTOCK_LOG",
-        help="The folder of the log, where it is not the pipeline's.",
+        metavar="PATH",
+        help="The log, where it is not the pipeline's: a folder, or kafka://HOST:PORT/PREFIX.",
         show_default=False,
     ),
 ]

@@ -22,8 +22,9 @@ from penstock.engine.sinks import Collected, Sinks
 from penstock.engine.staged import remove_unused, staged_path
 from penstock.engine.stages import OnStage, Stage, nobody
 from penstock.errors import EngineError
-from penstock.log import Appended, Epoch, Log
+from penstock.log import Epoch
 from penstock.log.draft import MOST_RECORDS
+from penstock.log.protocol import AnyAppended, OrderedLog
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,9 @@ class Committed:
 
 
 class Batches:
-    def __init__(self, log: Log, lineage: Lineage, epoch: Epoch, sinks: Sinks, on_stage: OnStage = nobody) -> None:
+    def __init__(
+        self, log: OrderedLog, lineage: Lineage, epoch: Epoch, sinks: Sinks, on_stage: OnStage = nobody
+    ) -> None:
         self._log = log
         self._lineage = lineage
         self._epoch = epoch
@@ -77,7 +80,7 @@ class Batches:
         took = timedelta(seconds=perf_counter() - begun)
         return Committed(batch, start, end, found.changes, took, done.repeated, found.letters, found.late)
 
-    def _append(self, found: Collected, batch: int, note: Mapping[str, Any]) -> Appended:
+    def _append(self, found: Collected, batch: int, note: Mapping[str, Any]) -> AnyAppended:
         how: dict[str, Any] = {"producer": self._lineage.producer, "sequence": batch, "note": note}
         how |= {"expect": [self._epoch], "far_times": True}  # an answer is kept as it is
         if not found.staged:

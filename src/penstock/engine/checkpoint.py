@@ -11,7 +11,7 @@ from pathlib import Path
 
 from penstock.engine.lineage import Lineage
 from penstock.errors import EngineError
-from penstock.log import Log
+from penstock.log.protocol import OrderedLog
 
 AGAIN = "Use the log it was made with, or compute the answers anew from this one: penstock reset PIPELINE"
 
@@ -22,7 +22,7 @@ def places(checkpoint: Path, batch: int) -> tuple[int, int]:
     return (_frame(checkpoint / "offsets" / str(batch - 1)) if batch else 0), end
 
 
-def check_fits(lineage: Lineage, log: Log) -> None:
+def check_fits(lineage: Lineage, log: OrderedLog) -> None:
     """Refuses a checkpoint that is ahead of the log."""
     # The checkpoint first: a run that is under way moves both, and the log must not be the older one of the two.
     planned, over = _newest(lineage.checkpoint / "offsets"), _newest(lineage.checkpoint / "commits")

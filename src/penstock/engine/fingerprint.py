@@ -13,7 +13,7 @@ from typing import Any
 from penstock.engine.compile import Compiled
 from penstock.engine.lineage import Lineage
 from penstock.errors import EngineError
-from penstock.log import Log
+from penstock.log.protocol import OrderedLog
 from penstock.model import Pipeline, Stream, Table, View, declaration_text
 
 STATE_FORMAT = 7
@@ -22,7 +22,9 @@ NAMED = {"settings": "setting", "streams": "stream", "tables": "table", "files":
 """Parts that have parts, and what one of these is called."""
 
 
-def fingerprint_of(pipeline: Pipeline, compiled: Compiled, log: Log, settings: Mapping[str, str]) -> dict[str, Any]:
+def fingerprint_of(
+    pipeline: Pipeline, compiled: Compiled, log: OrderedLog, settings: Mapping[str, str]
+) -> dict[str, Any]:
     """A view counts as declared and as Catalyst understands it, which depends on what it reads."""
     meant = {
         name: value for name, value in {**settings, **pipeline.options.spark}.items() if name.startswith("spark.sql.")

@@ -9,7 +9,8 @@ been silent is told by the append time of its last record, whoever was running t
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 
-from penstock.log import Epoch, Log
+from penstock.log import Epoch
+from penstock.log.protocol import OrderedLog
 from penstock.model import History, Pipeline, Stream
 
 LOOKS = 4
@@ -23,7 +24,7 @@ def now() -> datetime:
 class Idleness:
     """Of one pipeline's streams; every mark expects the epoch of its run."""
 
-    def __init__(self, log: Log, pipeline: Pipeline, epoch: Epoch, clock: Callable[[], datetime] = now) -> None:
+    def __init__(self, log: OrderedLog, pipeline: Pipeline, epoch: Epoch, clock: Callable[[], datetime] = now) -> None:
         self._log = log
         self._pipeline = pipeline
         self._epoch = epoch

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from penstock.log import Epoch, Log
+from penstock.log import Epoch
+from penstock.log.protocol import OrderedLog
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,7 @@ def newest(home: Path, pipeline: str) -> Lineage | None:
     return Lineage(pipeline, max(numbers), home / "lineages" / str(max(numbers))) if numbers else None
 
 
-def begun(home: Path, log: Log, pipeline: str, fingerprint: Mapping[str, Any]) -> Lineage:
+def begun(home: Path, log: OrderedLog, pipeline: str, fingerprint: Mapping[str, Any]) -> Lineage:
     """A new lineage, numbered after all that there have been in this folder and this log."""
     last = newest(home, pipeline)
     number = 1 + max(last.number if last else 0, current(log, pipeline) or 0)
@@ -77,14 +78,14 @@ def _sync(path: Path) -> None:
         os.close(file)
 
 
-def current(log: Log, pipeline: str) -> int | None:
+def current(log: OrderedLog, pipeline: str) -> int | None:
     """The lineage that readers see."""
     header = log.last(pipeline)
     return None if header is None else int(header.note["current"])
 
 
 def make_current(
-    log: Log, lineage: Lineage, views: Mapping[str, Mapping[str, Any]], reads: Sequence[str], epoch: Epoch
+    log: OrderedLog, lineage: Lineage, views: Mapping[str, Mapping[str, Any]], reads: Sequence[str], epoch: Epoch
 ) -> None:
     """From this frame on readers see this lineage, which reads these topics, unless the epoch is over; repeated,
     nothing happens.

@@ -4,7 +4,7 @@ Sources enter at the level of the operators that they feed; a level is one state
 the last level is the changes of all views, told apart by the number of the view.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +20,8 @@ STEPPED = ("retained", "beyond")
 """Who looks at the watermark that stood before every record."""
 RECORD = ("_partition", "_offset")
 """What a bag knows of a record beside its row."""
+UNREAD = ("_bad", "_key", "_value")
+"""What a source has of a record that cannot be read, where such may come: the reason, its key and its value."""
 MAKERS = ("_partition of its record", "_offset of its record", "_row of its record")
 """What a change of a table says of the record that makes it, where that is asked for."""
 
@@ -45,6 +47,9 @@ class Query:
         self.tuning = tuning
         self._first = _leading(graph)
         self._open = self._door.openWindows(spark._jsparkSession)
+        self._topics: Mapping[str, str] = {}
+        self._unread: set[str] = set()
+        self._readable: list[Handle] = []
         self._complete_tables()
         self.layout: Layout = laid_out(graph.operators, self._same_key, self._in_key)
 
@@ -95,12 +100,17 @@ class Query:
                 found[view] = max(told)
         return found
 
-    def streaming(self, sources: dict[str, DataFrame]) -> DataFrame:
-        """The envelopes for the views, from the sources' streams (which have the hidden columns)."""
+    def streaming(self, sources: dict[str, DataFrame], topics: Mapping[str, str]) -> DataFrame:
+        """The envelopes for the views, from the sources' streams (which have the hidden columns), whose topics are told
+        with records that cannot be read.
+        """
+        self._topics = topics
         built = {
             operator.id: self._built(operator) for operator in self._graph.operators if operator.id in self.layout.of
         }
-        sources = sources | evaluated_streams(self._spark, self._graph, sources)
+        self._unread = {name for name, source in sources.items() if UNREAD[0] in source.columns}
+        readable = {name: _readable(source) if name in self._unread else source for name, source in sources.items()}
+        sources = sources | evaluated_streams(self._spark, self._graph, readable)
         current: DataFrame | None = None
         for level in range(self.layout.depth, 0, -1):
             current = self._level(level, self._entering(current, level, sources), built)
@@ -114,8 +124,10 @@ class Query:
             ticks = self._ticks(level) if name == self._first else []
             timed, stepped = self._timed(level, name), self._stepped(level, name)
             told = ticks or timed or stepped
-            if edges or told or (level == 0 and name == self._first and not self._is_fed(source)):
-                fed = self._fed(sources[name], edges, (ticks, timed, stepped))
+            letters = name in self._unread and (bool(edges) or level == 0)
+            if edges or told or letters or (level == 0 and name == self._first and not self._is_fed(source)):
+                fed = self._fed(sources[name], edges, (ticks, timed, stepped), letters=source if letters else None)
+                self._unread -= {name} if letters else set()
                 current = fed if current is None else current.unionAll(fed)
         return current
 
@@ -176,13 +188,27 @@ class Query:
             for number in (each.id, clock, self.layout.of[each.id].id)
         ]
 
-    def _fed(self, stream: DataFrame, edges: Sequence[Edge], told: Sequence[Sequence[int]]) -> DataFrame:
-        """`told` are who is woken in every batch, who hears of the watermark, and who of all its steps."""
+    def _fed(
+        self,
+        stream: DataFrame,
+        edges: Sequence[Edge],
+        told: Sequence[Sequence[int]],
+        *,
+        letters: Operator | None = None,
+    ) -> DataFrame:
+        """`told` are who is woken in every batch, who hears of the watermark, and who of all its steps. Records of
+        `letters` that cannot be read become dead letters here.
+        """
+        handles = self._graph.handles
         row = list(self._door.list(stream._jdf.queryExecution().analyzed().output()))
         by_name = {attribute.name(): attribute for attribute in row}
+        self._readable = [self._door.isNull(by_name[UNREAD[0]])] if UNREAD[0] in by_name else []
         made = [self._table_edge(e, by_name, row) if e.target.kind in TABLES else self._edge(e, row) for e in edges]
         plans = [edge.target.parts["plan"] if edge.target.kind == "aggregate" else None for edge in edges]
-        handles = self._graph.handles
+        if letters is not None:
+            made.append(self._door.unread(letters.title, self._topics[letters.title], handles(row)))
+            plans.append(None)
+        self._readable = []
         fed = self._door.feed(stream._jdf, handles(made), handles(plans), *map(handles, told), self.tuning.slots)
         return DataFrame(fed, self._spark)
 
@@ -205,7 +231,9 @@ class Query:
         chain = self.layout.of[edge.target.id].id if edge.target.id in self.layout.of else edge.target.id
         whole = handles([*row, *(column.handle for maker in branch.makers for column in maker.made)])
         makers = [
-            self._door.maker(self._all(maker.filters), maker.generator, len(maker.made), maker.outer, whole)
+            self._door.maker(
+                self._all([*self._readable, *maker.filters]), maker.generator, len(maker.made), maker.outer, whole
+            )
             for maker in branch.makers
         ]
         return self._door.edge(
@@ -214,7 +242,7 @@ class Query:
             chain,
             bool(edge.target.parts.get("slicing")),
             handles(makers),
-            self._all(branch.filters),
+            self._all([*self._readable, *branch.filters]),
             handles(key),
             handles(value),
             whole,
@@ -290,6 +318,10 @@ class Query:
             input._jdf, self._graph.handles(chains), self.tuning.slots, self.tuning.page_bytes, self._open
         )
         return DataFrame(made, self._spark)
+
+
+def _readable(source: DataFrame) -> DataFrame:
+    return source.where(f"{UNREAD[0]} IS NULL").drop(*UNREAD)
 
 
 def _leading(graph: Graph) -> str:

@@ -25,9 +25,10 @@ from penstock.engine.compile import Compiled, compiled
 from penstock.engine.failing import failed
 from penstock.engine.fingerprint import check_unchanged, fingerprint_of
 from penstock.engine.idleness import Idleness
+from penstock.engine.kafka import lies_in_kafka
 from penstock.engine.lineage import Lineage, begun, current, drop_older, make_current, newest
 from penstock.engine.locking import hold
-from penstock.engine.query import Query, Tuning
+from penstock.engine.query import UNREAD, Query, Tuning
 from penstock.engine.sinks import Sinks
 from penstock.engine.source import NO_TIME, columns_of, other_streams, stream_topic, watermark_at
 from penstock.engine.stages import OnStage, Stage, nobody
@@ -36,7 +37,8 @@ from penstock.engine.timing import marks_of, others_of, retains
 from penstock.engine.topics import ensure_sources
 from penstock.engine.whole import check_whole
 from penstock.errors import ConditionFailed, EngineError, PenstockError
-from penstock.log import Epoch, Log
+from penstock.log import Epoch
+from penstock.log.protocol import OrderedLog
 from penstock.model import History, Pipeline, Stream, View
 
 POLL = timedelta(milliseconds=20)
@@ -66,7 +68,7 @@ class Prepared:
 def prepared(  # noqa: PLR0913 (what a test, or a command, knows already)
     spark: SparkSession,
     pipeline: Pipeline,
-    log: Log,
+    log: OrderedLog,
     home: Path,
     *,
     anew: bool = False,
@@ -89,10 +91,14 @@ def prepared(  # noqa: PLR0913 (what a test, or a command, knows already)
     return Prepared(pipeline, plan, query, lineage)
 
 
-def raised_epoch(log: Log, pipeline: Pipeline) -> Epoch:
+def raised_epoch(log: OrderedLog, pipeline: Pipeline) -> Epoch:
     """From now on older runs of the pipeline can append nothing; they see it and leave."""
-    name = f"pipeline {pipeline.name}"
+    name = epoch_name(pipeline)
     return Epoch(name, log.raise_epoch(name))
+
+
+def epoch_name(pipeline: Pipeline) -> str:
+    return f"pipeline {pipeline.name}"
 
 
 def settings_of(spark: SparkSession) -> dict[str, str]:
@@ -109,7 +115,7 @@ class Run:
     def __init__(  # without an epoch, nobody had to wait
         self,
         spark: SparkSession,
-        log: Log,
+        log: OrderedLog,
         home: Path,
         ready: Prepared,
         on_batch: Callable[[Committed], None],
@@ -127,7 +133,15 @@ class Run:
         if self._is_over():
             raise self._overtaken()
         self._idleness = Idleness(log, ready.pipeline, self._epoch)
-        self._sinks = Sinks(ready.pipeline, ready.compiled, ready.lineage, limit=ready.query.tuning.collected_bytes)
+        self._relations = ready.pipeline.relations
+        self._on_kafka = lies_in_kafka(log.folder)  # where anybody writes, and anything
+        self._sinks = Sinks(
+            ready.pipeline,
+            ready.compiled,
+            ready.lineage,
+            limit=ready.query.tuning.collected_bytes,
+            unread=self._on_kafka,
+        )
         self._sinks.ensure_topics(log)
         read = self._read_before()
         if ready.lineage.number == 1 or (read is not None and self._has_caught_up(read)):
@@ -170,7 +184,7 @@ class Run:
         batches = Batches(self._log, self._ready.lineage, self._epoch, self._sinks, on_stage)
         options = self._ready.pipeline.options
         writer = (
-            self._ready.query.streaming(self._sources())
+            self._ready.query.streaming(self._sources(), {each.name: each.topic for each in self._relations})
             .writeStream.outputMode("append")
             .queryName(self._ready.pipeline.name)
             .option("checkpointLocation", str(self._ready.lineage.checkpoint))
@@ -196,8 +210,9 @@ class Run:
             marks = [] if isinstance(relation, Stream) else ["_deleted"]
             known = columns_of(relation) if isinstance(relation, History) else ["*"]
             others = [f"`_watermark of {name}`" for name in others_of(relation, self._ready.pipeline.relations)]
+            unread = UNREAD if self._on_kafka and not isinstance(relation, History) else ()
             found[relation.name] = stream.select(
-                *known, *marks, "_place", "_watermark", "_partition", "_offset", "_appended_at", *others
+                *known, *marks, "_place", "_watermark", "_partition", "_offset", "_appended_at", *others, *unread
             )
         return found
 
@@ -215,6 +230,7 @@ class Run:
             done = replace(batches.commit(frame, batch), open=self._ready.query.open_windows())
             if not self._current and self._has_caught_up(done.end):
                 self._become_current()
+            self._log.report(self._ready.pipeline.name, [each.topic for each in self._relations], done.end)
         except ConditionFailed:
             self._failure = self._overtaken()
             raise

@@ -16,7 +16,7 @@ from penstock.engine.compile import Compiled
 from penstock.engine.lineage import Lineage
 from penstock.engine.nodes import Handle
 from penstock.errors import EngineError
-from penstock.log import Log
+from penstock.log.protocol import OrderedLog
 from penstock.model import Pipeline
 
 DEAD_LETTERS = "dead-letters"
@@ -44,16 +44,20 @@ class Collected:
 
 
 class Sinks:
-    """Of one lineage; what is more than `limit` bytes is never in this process at once."""
+    """Of one lineage; what is more than `limit` bytes is never in this process at once. `unread`: records may come that
+    cannot be read.
+    """
 
-    def __init__(self, pipeline: Pipeline, plan: Compiled, lineage: Lineage, *, limit: int) -> None:
+    def __init__(
+        self, pipeline: Pipeline, plan: Compiled, lineage: Lineage, *, limit: int, unread: bool = False
+    ) -> None:
         self._pipeline = pipeline
         self._plan = plan
         self._lineage = lineage
         self._limit = limit
         self._views = [view.name for view in pipeline.views if view.options.store != "none"]
         self._dropped = {view.name for view in pipeline.views if view.options.late == "drop"}
-        self._has_letters = any(operator.kind == "bag" for operator in plan.graph.operators)
+        self._has_letters = unread or any(operator.kind == "bag" for operator in plan.graph.operators)
         graph, specs = plan.graph, [self._sink(name) for name in self._views]
         specs += [
             graph.door.sink(sink.id, late_rows(view), plan.late[view], graph.handles([]))
@@ -68,17 +72,17 @@ class Sinks:
         key = [names.index(name) for name in self._plan.key_of(view)]
         return graph.door.sink(sink.id, view, self._plan.schemas[view], graph.handles(key))
 
-    def ensure_topics(self, log: Log) -> None:
+    def ensure_topics(self, log: OrderedLog) -> None:
         for view in self._views:
             schema = schema_of(self._plan.schemas[view])
-            log.create_topic(self._lineage.topic(view), schema, key=self._plan.key_of(view))
+            log.create_topic(self._lineage.topic(view), schema, key=self._plan.key_of(view), own=True)
         for view, late in self._plan.late.items():
             if view in self._dropped:
                 continue
-            log.create_topic(self._lineage.topic(late_rows(view)), schema_of(late))
+            log.create_topic(self._lineage.topic(late_rows(view)), schema_of(late), own=True)
         if self._has_letters:
             schema = schema_of(self._plan.graph.door.deadLetters().schema())
-            log.create_topic(self._lineage.topic(DEAD_LETTERS), schema)
+            log.create_topic(self._lineage.topic(DEAD_LETTERS), schema, own=True)
 
     def collected(self, frame: Handle, folder: Path, staged: Path) -> Collected:
         """Runs the batch; files are made in `folder`, or, to be staged, beside `staged`, whose name theirs begin

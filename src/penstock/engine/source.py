@@ -1,8 +1,10 @@
-"""Topics of an embedded log as Spark DataFrames, in batch and streaming.
+"""Topics of a log as Spark DataFrames, in batch and streaming; its records may lie in Kafka.
 
 Both have the topic's newest columns; the hidden ones (`_partition`, `_offset`, `_appended_at`, `_place`,
-`_watermark`, `_deleted`, `_replaces`, `_headers`) appear when they are named. A batch reads what is committed when it
-is planned. All streams of one query advance together, from one frame of the log to another.
+`_watermark`, `_deleted`, `_replaces`, `_headers`, and `_bad`, `_key`, `_value` of records that could not be read)
+appear when they are named. Records that could not be read are left out unless `_bad`, the reason, is named. A batch
+reads what is committed when it is planned. All streams of one query advance together, from one frame of the log to
+another.
 """
 
 import json
@@ -14,6 +16,7 @@ from typing import Any, TypedDict, Unpack
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
+from penstock.engine.kafka import enable_kafka
 from penstock.engine.timing import others_of
 from penstock.log import Place
 from penstock.log.standing import By
@@ -78,6 +81,7 @@ def read_topic(spark: SparkSession, log_path: str | Path, topic: str, **within: 
         "scope": within.get("scope"),
         "streams": json.dumps(within["streams"]) if within.get("streams") else None,
     }
+    enable_kafka(spark, log_path)
     return spark.read.format(FORMAT).options(path=str(log_path), topic=topic, **_given(options)).load()
 
 
@@ -97,6 +101,7 @@ def stream_topic(spark: SparkSession, log_path: str | Path, topic: str, **how: U
         "scope": how.get("scope"),
         "streams": json.dumps(how["streams"]) if how.get("streams") else None,
     }
+    enable_kafka(spark, log_path)
     return spark.readStream.format(FORMAT).options(path=str(log_path), topic=topic, **_given(options)).load()
 
 

@@ -7,15 +7,15 @@ under names of its own.
 from pathlib import Path
 
 from penstock.engine.lineage import Lineage
-from penstock.log import Log
+from penstock.log.protocol import OrderedLog
 
 
-def staged_path(log: Log, lineage: Lineage, batch: int) -> Path:
+def staged_path(log: OrderedLog, lineage: Lineage, batch: int) -> Path:
     """What the names of a batch's files begin with."""
     return log.folder / "staged" / f"{_mine(lineage)}{batch}"
 
 
-def remove_unused(log: Log, lineage: Lineage) -> None:
+def remove_unused(log: OrderedLog, lineage: Lineage) -> None:
     for path in (log.folder / "staged").glob(f"*{_mine(lineage)}*"):
         taken, _, given = path.name.rpartition("+")
         if given.startswith(_mine(lineage)) and not (taken and _is_used(log, lineage, path.name, given)):
@@ -26,6 +26,6 @@ def _mine(lineage: Lineage) -> str:
     return f"{lineage.pipeline}~{lineage.number}~"  # no pipeline has a tilde in its name
 
 
-def _is_used(log: Log, lineage: Lineage, name: str, given: str) -> bool:
+def _is_used(log: OrderedLog, lineage: Lineage, name: str, given: str) -> bool:
     header = log.find(lineage.producer, int(given.split("~")[2]))
     return header is not None and name in [block.file for block in header.blocks]

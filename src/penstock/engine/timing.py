@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from penstock.engine.nodes import Handle
 from penstock.errors import EngineError
-from penstock.log import Log
+from penstock.log.protocol import OrderedLog
 from penstock.log.standing import By
 from penstock.model import History, Pipeline, Stream, Table, View
 
@@ -68,7 +68,7 @@ def known_of(relation: Stream | Table) -> dict[str, str]:
     return {"stream": "true", "eventTime": relation.event_time, "plausible": plausible}
 
 
-def end_time(log: Log, pipeline: Pipeline) -> None:
+def end_time(log: OrderedLog, pipeline: Pipeline) -> None:
     """Says in the log that for this pipeline no more events come: what is appended later is late."""
     for relation in pipeline.relations:
         if isinstance(relation, Stream) and relation.event_time:

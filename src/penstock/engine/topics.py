@@ -1,13 +1,14 @@
 """Topics that a pipeline reads: made if they are missing, else held against the declarations."""
 
 from penstock.errors import EngineError
-from penstock.log import Log
+from penstock.log.protocol import OrderedLog
 from penstock.log.topic import EventTime
+from penstock.log.values import Avro
 from penstock.model import History, Pipeline, Stream, Table
 from penstock.model.duration import duration_text
 
 
-def ensure_sources(log: Log, pipeline: Pipeline) -> None:
+def ensure_sources(log: OrderedLog, pipeline: Pipeline) -> None:
     """Every relation's topic is there and fits its declaration; a history has that of its table."""
     known = {topic.name for topic in log.topics()}
     for relation in [each for each in pipeline.relations if not isinstance(each, History)]:
@@ -19,6 +20,7 @@ def ensure_sources(log: Log, pipeline: Pipeline) -> None:
                 partitions=relation.partitions,
                 key=relation.key if isinstance(relation, Table) else (),
                 event_time=_time(relation),
+                values=Avro() if relation.value_format == "avro" else None,
             )
         else:
             _check(log, relation)
@@ -32,7 +34,7 @@ def _time(relation: Stream | Table) -> EventTime | None:
     return EventTime(relation.event_time, relation.plausible, relation.corrected)
 
 
-def _check(log: Log, relation: Stream | Table) -> None:
+def _check(log: OrderedLog, relation: Stream | Table) -> None:
     topic = log.topic(relation.topic)
     columns = {column.name: column.type for column in topic.schema.columns}
     for column in relation.schema.columns:

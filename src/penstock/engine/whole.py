@@ -6,13 +6,13 @@ as it was; a stream, or the history of a table, is not.
 
 from penstock.engine.timing import retains
 from penstock.errors import EngineError
-from penstock.log import Log
+from penstock.log.protocol import OrderedLog
 from penstock.model import Pipeline, Stream, Table
 
 LONGER = "Keep records longer, from now on: penstock log retain TOPIC. What has gone comes back only from a copy."
 
 
-def check_whole(log: Log, pipeline: Pipeline, *, until: int | None = None) -> None:
+def check_whole(log: OrderedLog, pipeline: Pipeline, *, until: int | None = None) -> None:
     """Refuses where the records before a frame, or all, are not what they were; names the first that is missing."""
     known = {topic.name for topic in log.topics()}
     for relation in pipeline.relations:
@@ -21,7 +21,7 @@ def check_whole(log: Log, pipeline: Pipeline, *, until: int | None = None) -> No
             _check_versions(log, pipeline, relation, until)
 
 
-def _check_kept(log: Log, pipeline: Pipeline, relation: Stream | Table) -> None:
+def _check_kept(log: OrderedLog, pipeline: Pipeline, relation: Stream | Table) -> None:
     for partition, begin in enumerate(log.begins(relation.topic)):
         if begin > 0:
             raise EngineError(
@@ -32,7 +32,7 @@ def _check_kept(log: Log, pipeline: Pipeline, relation: Stream | Table) -> None:
             )
 
 
-def _check_versions(log: Log, pipeline: Pipeline, relation: Stream | Table, until: int | None) -> None:
+def _check_versions(log: OrderedLog, pipeline: Pipeline, relation: Stream | Table, until: int | None) -> None:
     below = log.describe(relation.topic).compacted
     newest_is_enough = isinstance(relation, Table) and bool(relation.key) and not retains(pipeline)
     if below == 0 or (newest_is_enough and (until is None or until >= below)):

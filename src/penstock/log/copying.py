@@ -80,6 +80,7 @@ def declare(target: AnyLog, topic: Topic) -> None:
         partitions=topic.partitions,
         key=() if topic.raw else topic.key,
         event_time=event_time,
+        values=topic.values,
     )
 
 

@@ -40,10 +40,12 @@ class Block:
     times: tuple[int, int] | None = None
     top: int | None = None
     uncorrected: int = 0
+    until: int | None = None
+    """Of records that lie in Kafka: the offset after the last; offsets there have gaps."""
 
     @property
     def end(self) -> int:
-        return self.base + self.count
+        return self.base + self.count if self.until is None else self.until
 
 
 @dataclass(frozen=True)
@@ -191,7 +193,10 @@ def _block_json(block: Block) -> dict[str, Any]:
         "bytes": block.bytes,
         "crc": block.crc,
     }
-    found |= {"start": block.start} if block.file is None else {"file": block.file}
+    if block.until is not None:
+        found |= {"kafka": True, "end": block.until}
+    else:
+        found |= {"start": block.start} if block.file is None else {"file": block.file}
     if block.extras:
         found["extras"] = list(block.extras)
     if block.times:
@@ -220,4 +225,5 @@ def _block(found: dict[str, Any]) -> Block:
         times=(times[0], times[1]) if times else None,
         top=found.get("top"),
         uncorrected=found.get("uncorrected", 0),
+        until=found["end"] if found.get("kafka") else None,
     )

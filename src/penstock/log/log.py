@@ -51,6 +51,7 @@ from penstock.log.staging import staged_part
 from penstock.log.standing import By
 from penstock.log.topic import EventTime, Topic, check_partition, grown, schema_json
 from penstock.log.upkeep import Upkeep
+from penstock.log.values import Avro
 from penstock.log.writer import Limits, Writer
 from penstock.schema import Schema
 
@@ -108,9 +109,15 @@ class Log:
     ) -> None:
         self.close()
 
+    def settle(self) -> None:
+        """Returns when all that is committed now is in the order: here that is always so."""
+
+    def report(self, reader: str, topics: Sequence[str], frame: int) -> None:
+        """Others could know by this that a reader has read these topics up to a frame; here nobody has to be told."""
+
     # Topics
 
-    def create_topic(
+    def create_topic(  # noqa: PLR0913 (what a topic is made of)
         self,
         name: str,
         schema: str | Schema | None = None,
@@ -119,12 +126,15 @@ class Log:
         key: str | Sequence[str] = (),
         event_time: str | EventTime | None = None,
         retention: Retention = FOREVER,
+        values: Avro | None = None,
+        own: bool = False,
     ) -> Topic:
         """Declares a topic; without a schema a raw one, of bytes. Declaring it again, equally, changes nothing. Its
-        records are kept for ever, unless `retention` says otherwise.
+        records are kept for ever, unless `retention` says otherwise. What `values` say counts where the
+        topic is copied to Kafka. That it is the log's `own` is so of every topic in a folder.
         """
         made = declared(name, schema, partitions=partitions, key=key, event_time=event_time)
-        topic = replace(made, retention=retention)
+        topic = replace(made, retention=retention, values=values)
         self._writer.commit(Draft(control=lambda catalog: creation(catalog, topic)))
         return self.topic(name)
 
@@ -304,7 +314,7 @@ class Log:
         said += [Punctuation(topic, scope=scope, says="idle", producer=each) for each in producers]
         return self._commit(Draft(punctuation=tuple(said), expect=tuple(expect)))
 
-    def producer(self, name: str) -> Producer:
+    def producer(self, name: str) -> Producer[Appended]:
         """The producer of that name: it joins topics, announces how far it has come, and leaves."""
         return Producer(name, self._commit)
 

@@ -122,7 +122,7 @@ def offsets_at_place(journal: Journal, topic: Topic, ends: Sequence[int], place:
         for found in journal.stretch(each).frames:
             for block in found.header.blocks if found.header.frame >= place.frame else ():
                 past = int(place) - (found.header.frame << INDEX_BITS | block.index)
-                if block.topic == topic.name and block.partition not in offsets and past < block.count:
+                if block.topic == topic.name and block.partition not in offsets and past < block.end - block.base:
                     offsets[block.partition] = block.base + max(0, past)
         if len(offsets) == topic.partitions:
             break

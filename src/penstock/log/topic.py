@@ -12,6 +12,7 @@ from typing import Any
 from penstock.errors import LogError, SchemaError, did_you_mean
 from penstock.log.correction import Correction, correction_json, correction_of
 from penstock.log.retention import FOREVER, Retention, retention_json, retention_of
+from penstock.log.values import Avro, values_json, values_of
 from penstock.schema import Column, Schema, has_map, parse_schema, parse_type, type_text
 
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,199}")
@@ -34,7 +35,7 @@ class EventTime:
 @dataclass(frozen=True)
 class Topic:
     """What was declared; `plausible` and `corrected` are about the event time, see `EventTime`; `retention` is how long
-    its records are kept.
+    its records are kept; `values` is how values are written where the log is on Kafka, as JSON if it says nothing.
     """
 
     name: str
@@ -46,6 +47,7 @@ class Topic:
     plausible: timedelta = PLAUSIBLE
     corrected: Correction | None = None
     retention: Retention = FOREVER
+    values: Avro | None = None
 
     def __post_init__(self) -> None:
         if not NAME.fullmatch(self.name):
@@ -194,6 +196,7 @@ def topic_json(topic: Topic) -> dict[str, Any]:
         "corrected": None if topic.corrected is None else correction_json(topic.corrected),
         "schemas": [schema_json(schema) for schema in topic.schemas],
         **({} if topic.retention == FOREVER else {"retention": retention_json(topic.retention)}),
+        **({} if topic.values is None else {"values": values_json(topic.values)}),
     }
 
 
@@ -209,4 +212,5 @@ def topic_of(name: str, found: dict[str, Any]) -> Topic:
         timedelta(microseconds=found["plausible"]),
         None if found["corrected"] is None else correction_of(found["corrected"]),
         retention_of(found["retention"]) if "retention" in found else FOREVER,
+        values_of(found["values"]) if "values" in found else None,
     )

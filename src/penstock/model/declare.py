@@ -15,7 +15,7 @@ from penstock.errors import ModelError, SchemaError, Spot
 from penstock.log.standing import By
 from penstock.model.build import Declared, stream_of, table_of, view_of
 from penstock.model.options import Given, options_read, placed
-from penstock.model.relation import Stream, Table
+from penstock.model.relation import Stream, Table, ValueFormat
 from penstock.model.script import caller
 from penstock.model.view import Emit, Function, Late, Store
 from penstock.schema import Schema, parse_schema
@@ -36,6 +36,7 @@ class StreamWords(TypedDict, total=False):
     retain: str | timedelta | None
     partitions: int
     topic: str | None
+    value_format: ValueFormat
 
 
 class TableWords(TypedDict, total=False):
@@ -47,6 +48,7 @@ class TableWords(TypedDict, total=False):
     watermark: str | timedelta | None
     partitions: int
     topic: str | None
+    value_format: ValueFormat
 
 
 class ViewWords(TypedDict, total=False):

@@ -14,7 +14,8 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any, Literal
 
-from penstock.errors import ModelError, Spot, did_you_mean
+from penstock.errors import LogError, ModelError, Spot, did_you_mean
+from penstock.log.where import OnKafka, Where, where_of
 from penstock.model.duration import parse_duration
 from penstock.model.pipeline import OURS
 from penstock.model.scanner import Source, name_value, tokens
@@ -96,6 +97,16 @@ def _path(word: str, value: object) -> Path:
     return value if isinstance(value, Path) else Path(_text(word, value))
 
 
+def _log(word: str, value: object) -> Where:
+    """A folder, or kafka://HOST:PORT/PREFIX."""
+    if isinstance(value, OnKafka):
+        return value
+    try:
+        return where_of(_path(word, value) if isinstance(value, Path) else _text(word, value))
+    except LogError as error:
+        raise _wrong(word, value, expected="It is a folder, or an address of Kafka.", hint=error.hint) from None
+
+
 def _count(word: str, value: object) -> int:
     if isinstance(value, str) and value.isascii() and value.isdigit():
         return int(value)
@@ -167,8 +178,16 @@ READERS: Mapping[Kind, Mapping[str, Callable[[str, object], object]]] = {
         "retain": _duration,
         "partitions": _count,
         "topic": _text,
+        "value_format": _text,
     },
-    "table": {"event_time": _text, "history": _text, "watermark": _duration, "partitions": _count, "topic": _text},
+    "table": {
+        "event_time": _text,
+        "history": _text,
+        "watermark": _duration,
+        "partitions": _count,
+        "topic": _text,
+        "value_format": _text,
+    },
     "view": {
         "store": _text,
         "key": _names,
@@ -186,7 +205,8 @@ READERS: Mapping[Kind, Mapping[str, Callable[[str, object], object]]] = {
         "memory": _text,
         "ansi": _truth,
         "time_zone": _text,
-        "log": _path,
+        "log": _log,
+        "kafka_settings": _path,
     },
 }
 INSTEAD: Mapping[tuple[Kind, str], str] = {

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from penstock.errors import ModelError, did_you_mean
+from penstock.log.where import Where
 from penstock.model.relation import Relation
 from penstock.model.view import View
 
@@ -35,6 +36,7 @@ class PipelineOptions:
 
     `trigger_interval` is the time from the start of one batch to the start of the next, if the first is done by then.
     Without `shuffle_partitions` there are as many as tasks at once; without `log` the log lies where the command says.
+    `kafka_settings` is a file with settings of Kafka's client, for a log that is there.
     `memory` is that of Spark's driver, which on one machine is all there is.
     """
 
@@ -44,7 +46,8 @@ class PipelineOptions:
     memory: str = "2g"
     ansi: bool = False
     time_zone: str = "UTC"
-    log: Path | None = None
+    log: Where | None = None
+    kafka_settings: Path | None = None
     spark: Mapping[str, str] = field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
-from typing import get_args
+from typing import Literal, get_args
 
 from penstock.errors import ModelError, Spot, did_you_mean
 from penstock.log.correction import Correction
@@ -23,6 +23,7 @@ from penstock.schema import Column, Scalar, Schema, has_map, type_text
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}")
 TOPIC = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,199}")
 MOST_PARTITIONS = 1024
+ValueFormat = Literal["json", "avro"]
 DELETED = "deleted"
 """The column of a history that says whether a version is a deletion."""
 
@@ -35,7 +36,7 @@ class Stream:
     is least far; one that brings nothing for as long as `idle` says is not waited for. Event times that are further
     than `plausible` after the append time say nothing. For so long after their time as `retain` says its rows are
     corrected by what has no time; without it, for ever. A `corrected` event time is the schema's last column; the log
-    makes it from others.
+    makes it from others. `value_format` is how the values of a new topic are written where the log is on Kafka.
     """
 
     name: str
@@ -49,6 +50,7 @@ class Stream:
     plausible: timedelta = PLAUSIBLE
     retain: timedelta | None = None
     corrected: Correction | None = None
+    value_format: ValueFormat = "json"
     spot: Spot | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -84,6 +86,7 @@ class Table:
     topic: str = ""
     history: str | None = None
     watermark: timedelta | None = None
+    value_format: ValueFormat = "json"
     spot: Spot | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -164,6 +167,12 @@ def _check(relation: Relation) -> None:
             f'"{relation.name}" cannot have {relation.partitions} partitions',
             hint=f"Choose 1 to {MOST_PARTITIONS}.",
             about="partitions",
+        )
+    if relation.value_format not in get_args(ValueFormat):
+        raise ModelError(
+            f'values of "{relation.name}" cannot be written as {relation.value_format}',
+            hint="Choose json or avro.",
+            about="value_format",
         )
     if relation.event_time is not None:
         _check_event_time(relation, relation.event_time)

@@ -48,6 +48,8 @@ def _relation_text(relation: Relation, *, meaning_only: bool) -> str:
     columns = str(relation.given)
     given = {"event_time": relation.event_time, "partitions": relation.partitions if relation.partitions > 1 else None}
     given["topic"] = relation.topic if relation.topic != relation.name else None
+    # How bytes are written in Kafka changes no answer.
+    given["value_format"] = None if meaning_only or relation.value_format == "json" else relation.value_format
     match relation:
         case Stream():
             return f"CREATE STREAM {relation.name} ({columns})" + _with(

@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
-from penstock.log import Log, Place
+from penstock.log import Place
+from penstock.log.protocol import OrderedLog
 from penstock.views.compacted import compacted_before, compacted_steps, gone, last_compacted
 from penstock.views.lineage import announced, batches_between, current, current_before, frames_between
 from penstock.views.query import python_rows
@@ -42,7 +43,7 @@ class RowChange:
 
 
 def changes(
-    log: Log, pipeline: str, view: str, start: Place | int = 0, *, stop: Callable[[], bool] | None = None
+    log: OrderedLog, pipeline: str, view: str, start: Place | int = 0, *, stop: Callable[[], bool] | None = None
 ) -> Iterator[RowChange]:
     """The changes of a view from a place (or frame) on: those that are committed now, or with `stop` those that come,
     until it says so.
@@ -72,7 +73,7 @@ def _from(reading: "_Changes", place: Place, stop: Callable[[], bool] | None) ->
 class _Changes:
     """Remembers how far it has read, and whose frames count there."""
 
-    def __init__(self, log: Log, pipeline: str, view: str, frame: int) -> None:
+    def __init__(self, log: OrderedLog, pipeline: str, view: str, frame: int) -> None:
         self._log = log
         self._pipeline = pipeline
         self._view = view

@@ -12,8 +12,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.errors import ViewError
-from penstock.log import Log, Place
+from penstock.log import Place
 from penstock.log.newest import Newest, Places, among
+from penstock.log.protocol import OrderedLog
 from penstock.views.lineage import batches_between
 from penstock.views.step import Change, Lineage, Step, View
 
@@ -21,19 +22,19 @@ FRAME = int(Place(1))
 """Places of one frame."""
 
 
-def compacted_before(log: Log, lineage: Lineage, views: Sequence[View]) -> int:
+def compacted_before(log: OrderedLog, lineage: Lineage, views: Sequence[View]) -> int:
     """The frame before which changes of these views are compacted; 0 if they are not."""
     return max((log.compacted(lineage.topic(view)) for view in views if view.key), default=0)
 
 
-def last_compacted(log: Log, lineage: Lineage, views: Sequence[View], after: int) -> int:
+def last_compacted(log: OrderedLog, lineage: Lineage, views: Sequence[View], after: int) -> int:
     """The frame of the last batch behind `after` whose changes may be compacted; -1 if there is none."""
     below = compacted_before(log, lineage, views)
     batches = batches_between(log, lineage, after + 1, below, first=None) if after + 1 < below else iter(())
     return max((header.frame for header, _ in batches), default=-1)
 
 
-def compacted_steps(log: Log, lineage: Lineage, begin: int, below: int, views: Sequence[View]) -> Iterator[Step]:
+def compacted_steps(log: OrderedLog, lineage: Lineage, begin: int, below: int, views: Sequence[View]) -> Iterator[Step]:
     """What the batches from frame `begin` up to `below`, all that there are, add up to: pieces of one step."""
     frames, last = [], None
     for header, position in batches_between(log, lineage, begin, below, first=0):
@@ -47,7 +48,7 @@ def compacted_steps(log: Log, lineage: Lineage, begin: int, below: int, views: S
     yield Step(last)
 
 
-def _changes(log: Log, topic: str, view: View, within: tuple[int, int], frames: Places) -> Iterator[Change]:
+def _changes(log: OrderedLog, topic: str, view: View, within: tuple[int, int], frames: Places) -> Iterator[Change]:
     newest = _newest(log, topic, view, within) if view.key else None
     columns = [*view.schema.names, "_place", "_deleted"]
     for batch in log.batches(topic, start=Place(within[0]), end=Place(within[1]), columns=columns):
@@ -58,7 +59,7 @@ def _changes(log: Log, topic: str, view: View, within: tuple[int, int], frames: 
             yield _change(view, rows)
 
 
-def _newest(log: Log, topic: str, view: View, within: tuple[int, int]) -> Places:
+def _newest(log: OrderedLog, topic: str, view: View, within: tuple[int, int]) -> Places:
     """A run of compaction that has not ended may have left older records."""
     found = Newest(view.key)
     for batch in log.batches(topic, start=Place(within[0]), end=Place(within[1]), columns=[*view.key, "_place"]):

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from penstock.log import Log
+from penstock.log.protocol import OrderedLog
 from penstock.views.compacted import compacted_before, gone, last_compacted
 from penstock.views.lineage import batches_between, check_position, current
 from penstock.views.step import Kept, Lineage, Position
@@ -28,7 +28,7 @@ OnStep = Callable[[Position], None]
 
 
 def catch_up(
-    log: Log,
+    log: OrderedLog,
     pipeline: str,
     store: Store,
     *,
@@ -47,7 +47,7 @@ def catch_up(
 
 
 def follow(  # noqa: PLR0913 (what a follower is made of)
-    log: Log,
+    log: OrderedLog,
     pipeline: str,
     store: Store,
     *,
@@ -69,7 +69,9 @@ def follow(  # noqa: PLR0913 (what a follower is made of)
 class _Follower:
     """Remembers between two looks at the log which frames it has seen, so that none is looked at twice."""
 
-    def __init__(self, log: Log, pipeline: str, store: Store, on_step: OnStep, together: int, kept: Kept) -> None:
+    def __init__(
+        self, log: OrderedLog, pipeline: str, store: Store, on_step: OnStep, together: int, kept: Kept
+    ) -> None:
         self._log = log
         self._pipeline = pipeline
         self._store = store

@@ -9,18 +9,18 @@ from itertools import takewhile
 from typing import get_args
 
 from penstock.errors import ViewError
-from penstock.log import Log
 from penstock.log.frame import Header
+from penstock.log.protocol import OrderedLog
 from penstock.views.step import Kept, Lineage, Position, View
 
 
-def current(log: Log, pipeline: str) -> Lineage | None:
+def current(log: OrderedLog, pipeline: str) -> Lineage | None:
     """The lineage that readers see now."""
     header = log.last(pipeline)
     return None if header is None else announced(log, pipeline, header)
 
 
-def current_before(log: Log, pipeline: str, frame: int) -> Lineage | None:
+def current_before(log: OrderedLog, pipeline: str, frame: int) -> Lineage | None:
     """The lineage that readers saw before a frame."""
     newest = current(log, pipeline)
     if newest is None or newest.frame < frame:
@@ -31,7 +31,7 @@ def current_before(log: Log, pipeline: str, frame: int) -> Lineage | None:
     return None if found is None else announced(log, pipeline, found)
 
 
-def announced(log: Log, pipeline: str, header: Header) -> Lineage | None:
+def announced(log: OrderedLog, pipeline: str, header: Header) -> Lineage | None:
     """The lineage that a frame makes the current one, if it does."""
     if not _announces(pipeline, header):
         return None
@@ -48,13 +48,13 @@ def _announces(pipeline: str, header: Header) -> bool:
     return header.producer == pipeline and header.note.get("pipeline") == pipeline and "current" in header.note
 
 
-def frames_between(log: Log, start: int, end: int) -> Iterator[Header]:
+def frames_between(log: OrderedLog, start: int, end: int) -> Iterator[Header]:
     """The committed frames from `start` up to, not including, `end`."""
     return takewhile(lambda header: header.frame < end, log.frames(start))
 
 
 def batches_between(
-    log: Log, lineage: Lineage, start: int, end: int, *, first: int | None
+    log: OrderedLog, lineage: Lineage, start: int, end: int, *, first: int | None
 ) -> Iterator[tuple[Header, Position]]:
     """The lineage's batches in the frames from `start` up to `end`, each with the position after it.
 
@@ -79,7 +79,7 @@ def _gap(lineage: Lineage, missing: int, header: Header, batch: int) -> ViewErro
     )
 
 
-def check_position(log: Log, pipeline: str, position: Position) -> None:
+def check_position(log: OrderedLog, pipeline: str, position: Position) -> None:
     """Refuses a position that is not one of this pipeline in this log."""
     if position.log != log.identity:
         raise _stranger(pipeline, f"It was filled from log {position.log}; this one is {log.identity}.")

@@ -16,7 +16,7 @@ from uuid import uuid4
 import apsw
 
 from penstock.errors import ViewError
-from penstock.log import Log
+from penstock.log.protocol import OrderedLog
 from penstock.schema import Schema
 from penstock.views.database import file_identity, is_empty, opened_for_reading, told, transaction
 from penstock.views.lineage import current
@@ -37,7 +37,7 @@ class ViewReader:
             pass
 
     @staticmethod
-    def of_topic(log: Log, pipeline: str, view: str) -> "ViewReader":
+    def of_topic(log: OrderedLog, pipeline: str, view: str) -> "ViewReader":
         """A reader of one view, folded from its change topic into memory: for views that are kept only there."""
         lineage = current(log, pipeline)
         if lineage is None:

@@ -13,8 +13,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from penstock.log import Log
 from penstock.log.frame import Header
+from penstock.log.protocol import OrderedLog
 from penstock.views.compacted import FRAME, compacted_before, compacted_steps, gone, last_compacted
 from penstock.views.lineage import batches_between
 from penstock.views.step import Change, Kept, Lineage, Position, Step, View
@@ -26,7 +26,7 @@ RECORDS = 20_000
 
 
 def steps_of(
-    log: Log,
+    log: OrderedLog,
     lineage: Lineage,
     batches: Iterable[Batch],
     *,
@@ -46,7 +46,7 @@ def steps_of(
         yield [Step(position, tuple(parts[position.frame])) for _, position in group]
 
 
-def steps_until(log: Log, lineage: Lineage, frame: int, *, kept: Kept = "table") -> Iterator[Step]:
+def steps_until(log: OrderedLog, lineage: Lineage, frame: int, *, kept: Kept = "table") -> Iterator[Step]:
     """What makes the lineage's tables, or its views of another kind, from nothing, up to and with `frame`; at the end a
     step without changes there.
     """
@@ -89,7 +89,7 @@ def _records(header: Header, topics: Collection[str]) -> int:
     return sum(block.count for block in header.blocks if block.topic in topics)
 
 
-def _changes(log: Log, topic: str, view: View, headers: Sequence[Header]) -> Iterator[tuple[int, Change]]:
+def _changes(log: OrderedLog, topic: str, view: View, headers: Sequence[Header]) -> Iterator[tuple[int, Change]]:
     """What these frames do to a view, frame by frame; a frame with very many rows in several pieces."""
     spans: dict[int, tuple[int, int]] = {}
     frames: set[int] = set()

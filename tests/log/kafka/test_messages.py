@@ -13,6 +13,7 @@ from penstock.log import Record
 from penstock.log.columns import Columns, columns_of
 from penstock.log.kafka.messages import Outgoing, Records, outgoing
 from penstock.log.topic import Topic
+from penstock.log.values import Avro
 from penstock.schema import Column, Scalar, Schema, Type
 from tests.effort import examples
 from tests.test_text import typed_values
@@ -25,7 +26,8 @@ def cases(draw: st.DrawFn) -> tuple[Topic, list[Record]]:
     """A topic of two columns, with a key or without, and a few records of every kind."""
     type_, value = draw(typed_values())
     schema = Schema((Column("k", Scalar("DOUBLE")), Column("v", type_)))
-    topic = Topic("t", (schema,), key=draw(st.sampled_from([(), ("k",), ("k", "v") if _can_be_key(type_) else ("k",)])))
+    key = draw(st.sampled_from([(), ("k",), ("k", "v") if _can_be_key(type_) else ("k",)]))
+    topic = Topic("t", (schema,), key=key, values=draw(st.sampled_from([None, Avro()])))
     keys = st.none() | st.floats()
     row = st.fixed_dictionaries({"k": keys, "v": st.sampled_from([value, None])})
     record = st.builds(

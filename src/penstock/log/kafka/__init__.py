@@ -13,6 +13,7 @@ except ModuleNotFoundError as error:
         hint="pip install 'penstock[kafka]'",
     ) from error
 
+from penstock.log.kafka.ordered import OrderedKafkaLog
 from penstock.log.kafka.records import Commit, KafkaAppended, KafkaDescription, KafkaEntry
 
-__all__ = ["Commit", "KafkaAppended", "KafkaDescription", "KafkaEntry", "KafkaLog"]
+__all__ = ["Commit", "KafkaAppended", "KafkaDescription", "KafkaEntry", "KafkaLog", "OrderedKafkaLog"]

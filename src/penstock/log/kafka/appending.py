@@ -9,19 +9,22 @@ import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 from threading import Lock
 from typing import Any
 
 from penstock.errors import LogError
 from penstock.log.admission import end_passed, epoch_over
+from penstock.log.frame import Header, Punctuation
 from penstock.log.kafka.client import Client
 from penstock.log.kafka.facts import REMEMBERED, Facts
+from penstock.log.kafka.journal import journal_message, unplaced
 from penstock.log.kafka.messages import Outgoing
 from penstock.log.kafka.records import Commit, KafkaAppended
 from penstock.log.kafka.transaction import Again, Finish, Landed, Overtaken, Undecided, Writer
 from penstock.log.records import EndOffset, Epoch, Span, instant
+from penstock.log.topic import Topic
 
 VISIBLE_SECONDS = 5.0
 """For so long an append waits until readers see it: other transactions in its partitions may be open still."""
@@ -39,6 +42,14 @@ class Order:
     note: Mapping[str, Any] = field(default_factory=dict)
     ends: tuple[EndOffset, ...] = ()
     epoch: Epoch | None = None
+    own: Mapping[str, Topic] = field(default_factory=dict)
+    """Those of its topics whose records are in the journal by this very append."""
+    punctuation: tuple[Punctuation, ...] = ()
+
+    @property
+    def is_journaled(self) -> bool:
+        """Whether a frame of the journal goes with it. Records of other topics are admitted to the order later."""
+        return bool(self.own or self.punctuation or self.note or not self.messages)
 
 
 class Appending:
@@ -118,7 +129,8 @@ class Appending:
             self._await_visible(landing.messages, until)
             for message, landed in landing.facts:
                 self._facts.take(message, landed.offset, self._await_visible([landed], until))
-        return self._appended(order, landing.messages)
+        entries = [landed.offset for message, landed in landing.facts if message.topic == self._facts.journal]
+        return replace(self._appended(order, landing.messages), entry=entries[-1] if entries else None)
 
     def _finished(self, order: Order, landed: Sequence[Landed], before: Sequence[Commit]) -> list[Outgoing]:
         """Checks what only the offsets tell; the commit of a producer goes with its messages."""
@@ -126,10 +138,16 @@ class Appending:
             found = min(each.offset for each in landed if self._is_in(each, wanted))
             if found != wanted.offset:
                 raise end_passed(wanted, found)
+        done = self._appended(order, landed)
+        facts = [self._journaled(order, done)] if order.is_journaled else []
         if order.producer is None or order.sequence is None:
-            return []
-        commit = Commit(order.producer, order.sequence, self._appended(order, landed), order.note)
-        return [self._facts.commit_message(before, commit)]
+            return facts
+        return [self._facts.commit_message(before, Commit(order.producer, order.sequence, done, order.note)), *facts]
+
+    def _journaled(self, order: Order, done: KafkaAppended) -> Outgoing:
+        blocks = tuple(unplaced(span, order.own[span.topic]) for span in done.spans if span.topic in order.own)
+        said = Header(0, 0, 0, blocks, order.producer, order.sequence, order.note, order.punctuation)
+        return journal_message(self._prefix, said)
 
     def _check_epoch(self, order: Order) -> None:
         if order.epoch is not None:

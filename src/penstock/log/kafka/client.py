@@ -9,7 +9,16 @@ from contextlib import contextmanager
 from threading import Lock
 from typing import Any
 
-from confluent_kafka import Consumer, IsolationLevel, KafkaError, KafkaException, Message, Producer, TopicPartition
+from confluent_kafka import (
+    Consumer,
+    IsolationLevel,
+    KafkaError,
+    KafkaException,
+    Message,
+    Producer,
+    TopicCollection,
+    TopicPartition,
+)
 from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
 
 from penstock.errors import LogError
@@ -53,6 +62,16 @@ class Client:
             return self._admin.list_topics(timeout=seconds)
 
         return str(self.waiting.persist("looking for the brokers", attempt).cluster_id)
+
+    def topic_identity(self, topic: str) -> str:
+        """What Kafka calls a topic beside its name: another one, if it is made anew."""
+
+        def attempt(_: float) -> Any:
+            asked = self._admin.describe_topics(TopicCollection([topic]), request_timeout=REQUEST_SECONDS)
+            return asked[topic].result().topic_id
+
+        found = self.waiting.persist(f'looking at topic "{topic}"', attempt)
+        return str(found)
 
     def partitions(self, topic: str) -> int | None:
         """How many partitions a topic has; None if there is none of that name."""
@@ -100,6 +119,17 @@ class Client:
             return [(answer.offset, answer.timestamp) for answer in answers]
 
         return self.waiting.persist(f'asking for offsets of "{topic}"', attempt) if partitions else []
+
+    def all_ends(self, topics: Mapping[str, int]) -> dict[tuple[str, int], int]:
+        """Where the committed messages of all partitions of these topics, of so many each, end."""
+        asked = {TopicPartition(topic, each): OffsetSpec.latest() for topic, n in topics.items() for each in range(n)}
+
+        def attempt(_: float) -> dict[tuple[str, int], int]:
+            level = IsolationLevel.READ_COMMITTED
+            found = self._admin.list_offsets(asked, isolation_level=level, request_timeout=REQUEST_SECONDS)
+            return {(each.topic, each.partition): answer.result().offset for each, answer in found.items()}
+
+        return self.waiting.persist("asking for offsets", attempt) if asked else {}
 
     def ends(self, topic: str, partitions: Sequence[int]) -> list[int]:
         """Where the committed messages of each partition end."""
@@ -168,6 +198,11 @@ class Client:
                 self._idle.append(consumer)
         if not kept:
             consumer.close()
+
+    def member(self, group: str) -> Consumer:
+        """A consumer that can write the offsets of a group; the caller's alone, who closes it."""
+        self.check_open()
+        return self._settings.made(Consumer, {**CONSUMER, "group.id": group, "error_cb": self.waiting.heard})
 
     def producer(self, identity: str) -> Producer:
         """A producer of transactions, not begun yet."""

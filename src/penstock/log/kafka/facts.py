@@ -7,12 +7,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from penstock.errors import LogError
+from penstock.log.frame import Header
 from penstock.log.kafka.client import Client
+from penstock.log.kafka.journal import CONFIG as JOURNAL
+from penstock.log.kafka.journal import journal_message, journal_name
 from penstock.log.kafka.kept import CONFIG, Kept
 from penstock.log.kafka.messages import Outgoing
 from penstock.log.kafka.records import Commit, KafkaAppended
 from penstock.log.records import Span, instant, micros
-from penstock.log.topic import Topic, topic_json, topic_of, unknown_topic
+from penstock.log.topic import Topic, schema_json, topic_json, topic_of, unknown_topic
 
 INTERNAL = "_penstock."
 REMEMBERED = 16
@@ -21,22 +24,25 @@ REMEMBERED = 16
 
 class Facts:
     def __init__(self, client: Client, prefix: str) -> None:
+        self.prefix = prefix
+        self.journal = journal_name(prefix)
         self._client = client
         self._catalog = Kept(client, f"{prefix}{INTERNAL}catalog")
         self._commits = Kept(client, f"{prefix}{INTERNAL}commits")
 
     def prepare(self, *, create: bool) -> None:
         """Makes the topics of a new log, where that is allowed."""
-        for kept in (self._catalog, self._commits):
-            if self._client.partitions(kept.topic) is not None:
+        topics = {kept.topic: CONFIG for kept in (self._catalog, self._commits)} | {self.journal: JOURNAL}
+        for topic, config in topics.items():
+            if self._client.partitions(topic) is not None:
                 continue
             if not create:
                 raise LogError(
                     f'there is no log at "{self._client.waiting.servers}"',
-                    detail=f'Kafka has no topic "{kept.topic}".',
+                    detail=f'Kafka has no topic "{topic}".',
                     hint="Check the address and the prefix. A log is made when it is first opened.",
                 )
-            self._client.create(kept.topic, 1, CONFIG)
+            self._client.create(topic, 1, config)
 
     def take(self, message: Outgoing, offset: int, end: int) -> None:
         """Takes in a fact that this log has written, so that it need not be read. See `Kept.take`."""
@@ -64,16 +70,37 @@ class Facts:
             raise unknown_topic(name, [key.removeprefix("topic/") for key in facts if key.startswith("topic/")])
         return topic_of(name, found), int(found["created_at"])
 
-    def topic_message(self, topic: Topic, created_at: int) -> Outgoing:
-        return self._catalog.message(f"topic/{topic.name}", topic_json(topic) | {"created_at": created_at})
+    def own(self) -> set[str]:
+        """The topics, of those that have been asked for, whose records are in the journal by the transaction that
+        appends them.
+        """
+        return {key.removeprefix("topic/") for key, fact in self._catalog.known().items() if fact.get("own")}
+
+    def topic_messages(self, topic: Topic, created_at: int, *, own: bool) -> list[Outgoing]:
+        """A topic is declared in the catalog, and in the order of the journal."""
+        fact = topic_json(topic) | {"created_at": created_at} | ({"own": True} if own else {})
+        return [
+            self._catalog.message(f"topic/{topic.name}", fact),
+            self.said({"create": {"topic": topic.name} | topic_json(topic)}),
+        ]
+
+    def columns_messages(self, topic: Topic, created_at: int, *, own: bool) -> list[Outgoing]:
+        """A topic has got more columns."""
+        fact, _ = self.topic_messages(topic, created_at, own=own)
+        return [fact, self.said({"columns": {"topic": topic.name, "schema": schema_json(topic.schema)}})]
+
+    def said(self, control: Mapping[str, Any]) -> Outgoing:
+        """What is decided, as a frame of the journal."""
+        return journal_message(self.prefix, Header(0, 0, 0, control=(control,)))
 
     # Epochs
 
     def epoch(self, name: str) -> int:
         return int(self._catalog.now().get(f"epoch/{name}", {"value": 0})["value"])
 
-    def epoch_message(self, name: str, value: int) -> Outgoing:
-        return self._catalog.message(f"epoch/{name}", {"value": value})
+    def epoch_messages(self, name: str, value: int) -> list[Outgoing]:
+        fact = self._catalog.message(f"epoch/{name}", {"value": value})
+        return [fact, self.said({"epoch": {"name": name, "value": value}})]
 
     # Commits
 

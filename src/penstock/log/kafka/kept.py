@@ -32,6 +32,11 @@ class Kept:
             self._position = max(self._position, end)
             return dict(self._facts)
 
+    def known(self) -> Mapping[str, Any]:
+        """What `now` said last."""
+        with self._lock:
+            return dict(self._facts)
+
     def take(self, message: Outgoing, offset: int, end: int) -> None:
         """Takes in a fact from whoever wrote it, at `offset`, where the topic ended with the mark of its commit and
         nothing was written since this was last read: else reading tells.

@@ -8,6 +8,7 @@ that do not answer are waited for, which is said. A log is a cluster and a prefi
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
 from itertools import count
@@ -22,17 +23,20 @@ from penstock.log.columns import Rows, columns_of
 from penstock.log.declaring import declared, schema_given
 from penstock.log.draft import Draft, check_name
 from penstock.log.kafka.appending import Appending, Order
+from penstock.log.kafka.avro import values_of
 from penstock.log.kafka.client import Client
 from penstock.log.kafka.facts import Facts
 from penstock.log.kafka.following import followed
-from penstock.log.kafka.messages import Outgoing, outgoing
+from penstock.log.kafka.messages import Outgoing, numbered, outgoing
 from penstock.log.kafka.reading import Bad, Range, Start, batches, check_kept, full_schema, offsets_at, refuse
 from penstock.log.kafka.records import Commit, KafkaAppended, KafkaDescription, KafkaEntry, KafkaPartition, entries_of
 from penstock.log.kafka.settings import Settings
 from penstock.log.kafka.topics import Topics
-from penstock.log.kafka.waiting import Say, Waiting, warn
+from penstock.log.kafka.transaction import Overtaken
+from penstock.log.kafka.waiting import PAUSE_SECONDS, Say, Waiting, warn
 from penstock.log.records import Condition, EndOffset, Epoch, instant
 from penstock.log.topic import EventTime, Topic, check_partition
+from penstock.log.values import Avro
 from penstock.schema import Schema
 
 PATIENCE = timedelta(minutes=5)
@@ -45,10 +49,10 @@ class KafkaLog:
     def __init__(self, client: Client, prefix: str, identity: str, facts: Facts) -> None:
         self.prefix = prefix
         self.identity = identity
-        self._client = client
-        self._facts = facts
-        self._appending = Appending(client, facts, prefix)
-        self._topics = Topics(client, facts, self._appending, prefix)
+        self.client = client
+        self.facts = facts
+        self.appending = Appending(client, facts, prefix)
+        self._topics = Topics(client, facts, self.appending, prefix)
         self._turns = count(time.time_ns())  # not from 0: who opens a log for each append goes round too
 
     @staticmethod
@@ -69,16 +73,17 @@ class KafkaLog:
         client = Client(Settings(servers, settings or {}), Waiting(servers, patience, say))
         try:
             facts = Facts(client, prefix)
-            identity = f"{client.cluster()}/{prefix}"
+            cluster = client.cluster()
             facts.prepare(create=create)
+            identity = f"{cluster}/{prefix}{client.topic_identity(facts.journal)}"
             return KafkaLog(client, prefix, identity, facts)
         except BaseException:
             client.close()
             raise
 
     def close(self) -> None:
-        self._appending.close()
-        self._client.close()
+        self.appending.close()
+        self.client.close()
 
     def __enter__(self) -> Self:
         return self
@@ -90,7 +95,7 @@ class KafkaLog:
 
     # Topics
 
-    def create_topic(
+    def create_topic(  # noqa: PLR0913 (what a topic is made of)
         self,
         name: str,
         schema: str | Schema | None = None,
@@ -99,28 +104,32 @@ class KafkaLog:
         key: str | Sequence[str] = (),
         event_time: str | EventTime | None = None,
         settings: Mapping[str, str] | None = None,
+        values: Avro | None = None,
+        own: bool = False,
     ) -> Topic:
         """Declares a topic; without a schema a raw one, of bytes. Declaring it again, equally, changes nothing. One
-        that Kafka has already is taken as it is; else it is made, with these `settings` of Kafka.
+        that Kafka has already is taken as it is; else it is made, with these `settings` of Kafka. Its `values` are
+        JSON, or Avro. Only logs append to a topic of their `own`: its records are in the journal from then on.
         """
-        topic = declared(name, schema, partitions=partitions, key=key, event_time=event_time)
-        return self._topics.create(topic, settings or {})
+        topic = replace(declared(name, schema, partitions=partitions, key=key, event_time=event_time), values=values)
+        values_of(topic)
+        return self._topics.create(topic, settings or {}, own=own)
 
     def change_schema(self, name: str, schema: str | Schema) -> Topic:
         """Adds nullable columns at the end of a topic's schema; every other change is refused."""
         return self._topics.change(name, schema_given(schema))
 
     def topics(self) -> list[Topic]:
-        return sorted(self._facts.topics().values(), key=lambda topic: topic.name)
+        return sorted(self.facts.topics().values(), key=lambda topic: topic.name)
 
     def topic(self, name: str) -> Topic:
-        return self._facts.topic(name)
+        return self.facts.topic(name)
 
     def describe(self, name: str) -> KafkaDescription:
-        topic, born = self._facts.topic_and_birth(name)
+        topic, born = self.facts.topic_and_birth(name)
         every = range(topic.partitions)
-        begins, ends = self._client.begins(self._named(name), every), self._client.ends(self._named(name), every)
-        newest = self._client.offsets(self._named(name), every, OffsetSpec.max_timestamp())
+        begins, ends = self.client.begins(self._named(name), every), self.client.ends(self._named(name), every)
+        newest = self.client.offsets(self._named(name), every, OffsetSpec.max_timestamp())
         partitions = [
             KafkaPartition(p, begins[p], ends[p], instant(newest[p][1] * 1000 if newest[p][1] >= 0 else born))
             for p in every
@@ -129,11 +138,11 @@ class KafkaLog:
 
     def begins(self, name: str) -> tuple[int, ...]:
         """The first offset of each partition that Kafka still has."""
-        return tuple(self._client.begins(self._named(name), range(self.topic(name).partitions)))
+        return tuple(self.client.begins(self._named(name), range(self.topic(name).partitions)))
 
     def ends(self, name: str) -> tuple[int, ...]:
         """Of each partition an offset behind all committed records, where the next one lands at the earliest."""
-        return tuple(self._client.ends(self._named(name), range(self.topic(name).partitions)))
+        return tuple(self.client.ends(self._named(name), range(self.topic(name).partitions)))
 
     def _named(self, topic: str) -> str:
         return self.prefix + topic
@@ -162,16 +171,20 @@ class KafkaLog:
         sequence: int | None = None,
         expect: Sequence[Condition] = (),
         note: Mapping[str, Any] | None = None,
+        far_times: bool = False,
     ) -> KafkaAppended:
         """Appends records of several topics in one transaction.
 
         A pair of `producer` and `sequence` that was appended before is not appended again: the earlier answer is
         given, marked `repeated`. Where a condition of `expect` does not hold, `ConditionFailed` is raised and nothing
-        is kept. `note` is kept with the commit of the producer.
+        is kept. `note` is kept with the commit of the producer. Times outside of the years 1 to 9999 have no text, and
+        are refused, with `far_times` too.
         """
         turn = next(self._turns)
         messages = [
-            message for name, each in rows.items() for message in self._messages(self.topic(name), each, turn, None)
+            message
+            for name, each in rows.items()
+            for message in self._messages(self.topic(name), each, turn, None, far_times=far_times)
         ]
         return self._append(messages, Draft((), producer, sequence, note or {}, tuple(expect)))
 
@@ -181,36 +194,55 @@ class KafkaLog:
         raised: list[int] = []
 
         def fact(_: object) -> list[Outgoing]:
-            raised.append(self._facts.epoch(name) + 1)
-            return [self._facts.epoch_message(name, raised[-1])]
+            raised.append(self.facts.epoch(name) + 1)
+            return self.facts.epoch_messages(name, raised[-1])
 
-        self._appending.decide(f"epoch.{name}", fact)
+        self.appending.decide(f"epoch.{name}", fact)
         return raised[-1]
 
     def epoch(self, name: str) -> int:
-        return self._facts.epoch(name)
+        return self.facts.epoch(name)
 
     def last(self, producer: str) -> Commit | None:
         """The newest commit of a producer."""
-        commits = self._facts.commits(producer)
+        commits = self.facts.commits(producer)
         return commits[-1] if commits else None
 
-    def _messages(self, topic: Topic, rows: Rows, turn: int, partition: int | None) -> list[Outgoing]:
+    def _messages(
+        self, topic: Topic, rows: Rows, turn: int, partition: int | None, *, far_times: bool = False
+    ) -> list[Outgoing]:
         if partition is not None:
             check_partition(topic, partition)
-        columns = columns_of(topic, rows)
-        return list(outgoing(columns, self._named(topic.name), partition=partition, turn=turn))
+        columns, own = columns_of(topic, rows, far_times=far_times), topic.name in self.facts.own()
+        try:
+            return list(outgoing(columns, self._named(topic.name), partition=partition, turn=None if own else turn))
+        except (ValueError, OverflowError) as error:  # only columns with `far_times` have such
+            raise LogError(
+                f'a value of topic "{topic.name}" cannot be written to Kafka',
+                detail=f"{error}.",
+                hint="Times have to be in the years 1 to 9999.",
+            ) from error
 
     def _append(self, messages: Sequence[Outgoing], draft: Draft) -> KafkaAppended:
         """The draft says whose append it is, checked; its records are the messages."""
-        if not messages and draft.producer is None:
+        if not messages and draft.producer is None and not draft.punctuation:
             raise LogError(
                 "an append needs records", hint="An empty append can be made only under a producer and sequence."
             )
         if draft.note and draft.producer is None:
             raise LogError("a note needs a producer", hint="On Kafka it is kept with the producer's commit.")
         ends, epoch = self._conditions(draft.expect, messages)
-        return self._appending.append(Order(messages, draft.producer, draft.sequence, draft.note, ends, epoch))
+        topics = {message.topic.removeprefix(self.prefix) for message in messages}
+        own = {name: self.facts.topic(name) for name in topics & self.facts.own()}
+        if own and draft.producer is not None and draft.sequence is not None:
+            messages = numbered(messages, draft.producer, draft.sequence)
+        return self.appending.append(
+            Order(messages, draft.producer, draft.sequence, draft.note, ends, epoch, own, draft.punctuation)
+        )
+
+    def commit(self, draft: Draft) -> KafkaAppended:
+        """Says what a draft without records says, in the journal."""
+        return self._append((), draft)
 
     def _conditions(
         self, expect: Sequence[Condition], messages: Sequence[Outgoing]
@@ -228,6 +260,26 @@ class KafkaLog:
         if len(epochs) > 1:
             raise LogError("an append to Kafka can expect one epoch", detail="It is one transaction, of one owner.")
         return ends, epochs[0] if epochs else None
+
+    # The journal
+
+    def journal_end(self) -> int:
+        """Where the journal ends, with all that was written before this was asked either committed or gone."""
+        return self.client.settled_end(self.facts.journal, 0)
+
+    def end_open(self, names: Sequence[str], *, after: timedelta) -> None:
+        """Takes these transactional ids over if the journal is held up for that long: their owners may be dead."""
+        written = self.client.offsets(self.facts.journal, [0], OffsetSpec.latest(), committed=False)[0][0]
+        until = time.monotonic() + after.total_seconds()
+        while self.client.ends(self.facts.journal, [0])[0] < written:
+            if time.monotonic() > until:
+                for name in names:
+                    writer = self.appending.writer(name)
+                    with writer.lock, suppress(Overtaken):
+                        writer.take_over()
+                        writer.let_go()
+                return
+            time.sleep(PAUSE_SECONDS)
 
     # Reading
 
@@ -251,7 +303,7 @@ class KafkaLog:
             if column not in names:
                 wanted.topic.schema.column(column)  # raises, naming the column
         chosen = names if columns is None else list(columns)
-        return (batch.select(chosen) for batch in batches(self._client, wanted, bad))
+        return (batch.select(chosen) for batch in batches(self.client, wanted, bad))
 
     def read(
         self,
@@ -264,7 +316,7 @@ class KafkaLog:
     ) -> Iterator[KafkaEntry]:
         """Records from an offset or an append time, one partition after the other. See `batches`."""
         wanted = self._range(topic, partition, start, end)
-        return (entry for batch in batches(self._client, wanted, bad) for entry in entries_of(wanted.topic, batch))
+        return (entry for batch in batches(self.client, wanted, bad) for entry in entries_of(wanted.topic, batch))
 
     def tail(
         self,
@@ -281,19 +333,19 @@ class KafkaLog:
             wanted = replace(wanted, starts=wanted.ends)
         chosen = range(wanted.topic.partitions) if partition is None else [partition]
         begin = {each: wanted.starts[each] for each in chosen}
-        return followed(self._client, wanted.name, begin, lambda: self.topic(topic), stop=stop, bad=bad)
+        return followed(self.client, wanted.name, begin, lambda: self.topic(topic), stop=stop, bad=bad)
 
     def _range(self, name: str, partition: int | None, start: Start, end: Start | None) -> Range:
         ends = self.ends(name)
         topic = self.topic(name)  # after the ends: it has every column that records before them have
         if partition is not None:
             check_partition(topic, partition)
-        starts = offsets_at(self._client, topic, self._named(name), start, partition)
+        starts = offsets_at(self.client, topic, self._named(name), start, partition)
         if end is not None:
-            ends = tuple(map(min, ends, offsets_at(self._client, topic, self._named(name), end, partition)))
+            ends = tuple(map(min, ends, offsets_at(self.client, topic, self._named(name), end, partition)))
         chosen = [partition in (None, p) for p in range(topic.partitions)]
         wanted = Range(
             topic, self._named(name), tuple(starts), tuple(e if c else 0 for e, c in zip(ends, chosen, strict=True))
         )
-        check_kept(self._client, wanted)
+        check_kept(self.client, wanted)
         return wanted

@@ -36,6 +36,10 @@ class KafkaAppended:
     appended_at: datetime
     spans: tuple[Span, ...]
     repeated: bool = False
+    entry: int | None = None
+    """The offset of its frame in the journal, where it has one."""
+    frame: int | None = None
+    """The number of its frame, where the order is known."""
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,7 @@ class Topics:
         self._appending = appending
         self._prefix = prefix
 
-    def create(self, topic: Topic, settings: Mapping[str, str]) -> Topic:
+    def create(self, topic: Topic, settings: Mapping[str, str], *, own: bool) -> Topic:
         if topic.name.startswith(INTERNAL):
             raise LogError(
                 f'"{topic.name}" is not free', hint=f'Names that begin with "{INTERNAL}" are the log\'s own.'
@@ -38,7 +38,7 @@ class Topics:
         self._make(topic, settings)
 
         def fact(_: object) -> list[Outgoing]:
-            return [] if self._known(topic) else [self._facts.topic_message(topic, time.time_ns() // 1000)]
+            return [] if self._known(topic) else self._facts.topic_messages(topic, time.time_ns() // 1000, own=own)
 
         self._appending.decide(CATALOG, fact)
         return self._facts.topic(topic.name)
@@ -47,7 +47,8 @@ class Topics:
         def fact(_: object) -> list[Outgoing]:
             topic, born = self._facts.topic_and_birth(name)
             changed = grown(topic, schema)
-            return [] if changed is topic else [self._facts.topic_message(changed, born)]
+            own = name in self._facts.own()
+            return [] if changed is topic else self._facts.columns_messages(changed, born, own=own)
 
         self._appending.decide(CATALOG, fact)
         return self._facts.topic(name)

@@ -84,7 +84,7 @@ class Undecided(Exception):
 
 
 Finish = Callable[[Sequence[Landed]], Sequence[Outgoing]]
-"""The facts that go with the messages that have landed, one for a topic; it may refuse, then nothing is kept."""
+"""The facts that go with the messages that have landed; it may refuse, then nothing is kept."""
 
 
 class Writer:
@@ -132,7 +132,7 @@ class Writer:
             self._abort(producer)
             raise
         self._commit(producer, landed)
-        return Landing(landed, list(zip(facts, added, strict=True)))
+        return Landing(landed, _matched(facts, added))
 
     def _sent(self, producer: Producer, messages: Sequence[Outgoing]) -> list[Landed]:
         """Sends messages and waits until all are in the logs of the brokers, if not committed yet."""
@@ -191,6 +191,14 @@ class Writer:
             self._client.waiting.persist("giving up a transaction", producer.abort_transaction, is_final=_is_final)
         except (KafkaException, LogError):
             self.let_go()
+
+
+def _matched(facts: Sequence[Outgoing], added: Sequence[Landed]) -> list[tuple[Outgoing, Landed]]:
+    """Reports of several topics come in any order, those of one in the order of its offsets."""
+    waiting: dict[str, list[Landed]] = {}
+    for each in sorted(added, key=lambda landed: -landed.offset):
+        waiting.setdefault(each.topic, []).append(each)
+    return [(fact, waiting[fact.topic].pop()) for fact in facts]
 
 
 def _produce(producer: Producer, message: Outgoing, report: Callable[[KafkaError | None, Message], None]) -> None:

@@ -73,6 +73,11 @@ class Waiting:
         self.patience = patience
         self._say = say
         self._refusal: KafkaError | None = None
+        self._stopped = False
+
+    def stop(self) -> None:
+        """Nobody waits any longer: the log is being closed."""
+        self._stopped = True
 
     def heard(self, error: KafkaError, *_: Any) -> None:
         """What the client tells beside its answers: only a refused log-in is not to be waited out."""
@@ -102,6 +107,8 @@ class Waiting:
         self._say(text)
 
     def check_admitted(self) -> None:
+        if self._stopped:
+            raise LogError("the log is closed", hint="Open it again.")
         if self._refusal is not None:
             raise LogError(
                 f'Kafka at "{self.servers}" refuses the log-in',

@@ -9,6 +9,8 @@ import scala.collection.mutable.ArrayBuffer
 
 /** The records of one topic and partition in a frame, and where their columns lie: in the frame's body, or in a staged file.
   *
+  * @param end the offset after its last; in Kafka not every offset before it has a record
+  * @param inKafka whether the records lie in a topic of Kafka: then nothing of them is in the log's own files
   * @param most its largest event time, and `top` that of the partition so far; `Steps.None` where there is none
   */
 final case class Block(
@@ -16,15 +18,21 @@ final case class Block(
     partition: Int,
     schema: Int,
     base: Long,
+    end: Long,
     count: Int,
     index: Int,
+    inKafka: Boolean,
     extras: Array[String],
     most: Long,
     top: Long,
     start: Long,
     bytes: Long,
     crc: Long,
-    file: Option[String])
+    file: Option[String]) {
+
+  /** How many offsets it spans, and places. */
+  def width: Int = math.toIntExact(end - base)
+}
 
 /** Nothing before `until` any more on `topic`, for everybody (scope "") or for the readers of one scope; or of one of its producers. Else it
   * `says` what happens to a partition or producer.
@@ -81,6 +89,8 @@ object Header {
     var topic = ""
     var partition, schema, count, index = 0
     var base, start, bytes, crc = 0L
+    var end = -1L
+    var inKafka = false
     var most, top = Steps.None
     var extras = NoExtras
     var file: Option[String] = None
@@ -89,6 +99,8 @@ object Header {
       case "partition" => partition = json.getIntValue
       case "schema" => schema = json.getIntValue
       case "base" => base = json.getLongValue
+      case "end" => end = json.getLongValue
+      case "kafka" => inKafka = json.getBooleanValue
       case "count" => count = json.getIntValue
       case "index" => index = json.getIntValue
       case "times" => eachItem(json) { most = json.getLongValue }
@@ -100,7 +112,7 @@ object Header {
       case "extras" => eachItem(json) { extras = extras :+ json.getText }
       case _ => json.skipChildren()
     }
-    Block(topic, partition, schema, base, count, index, extras, most, top, start, bytes, crc, file)
+    Block(topic, partition, schema, base, if (inKafka) end else base + count, count, index, inKafka, extras, most, top, start, bytes, crc, file)
   }
 
   private def punctuationOf(json: JsonParser): Punctuation = {

@@ -50,7 +50,7 @@ final class Scanned(base: Map[String, Standing], first: Long) {
     Option(control.get("create")).foreach(create => learn(Topic.of(create.get("topic").asText, create)))
     Option(control.get("columns")).foreach { columns =>
       known.get(columns.get("topic").asText).foreach { standing =>
-        learn(standing.topic.grown(Topic.schema(columns.get("schema"), standing.topic.key)))
+        learn(standing.topic.grown(Topic.schema(columns.get("schema"))))
       }
     }
     Option(control.get("begins")).foreach { gone =>

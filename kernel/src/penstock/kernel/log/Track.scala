@@ -34,9 +34,10 @@ final class Track(base: Standing, first: Long, lost: Lost) {
   def add(header: Header, body: Long, block: Block): Unit = {
     val frame = header.frame
     val expected = ends.getOrElse(block.partition, 0L)
-    if (block.base > expected) missing += hole(block.partition, expected, block.base, frame)
+    // Kafka's offsets have gaps.
+    if (block.base > expected && !block.inKafka) missing += hole(block.partition, expected, block.base, frame)
     members += new Member(frame, header.at, body + block.start, block)
-    ends(block.partition) = block.base + block.count
+    ends(block.partition) = block.end
     tops.raise(frame, block.top)
     history += new Brought(frame, block, header.producer.orNull)
   }

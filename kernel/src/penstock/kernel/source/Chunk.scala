@@ -46,6 +46,9 @@ object Home {
 
   /** The same, where not every offset has a record: `count`, `skip` and `take` are of offsets, not of rows. */
   val Sparse = 4
+
+  /** A partition of a topic of Kafka, whose offsets have gaps too. There are no bytes. */
+  val Kafka = 5
 }
 
 /** Records of one topic and partition that lie together, and the bytes that hold them: a record batch, or a staged file of several.

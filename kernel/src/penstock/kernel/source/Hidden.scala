@@ -14,6 +14,11 @@ object Hidden {
   val Replaces = "_replaces"
   val Headers = "_headers"
 
+  /** Of a record that could not be read: why not, and what it was. Such records come only to who asks for the reason. */
+  val Bad = "_bad"
+  val Key = "_key"
+  val Value = "_value"
+
   /** Of a table's row, what made it so: the partition and the offset of the record, and itself as JSON. */
   val Makers: Seq[String] = Seq(s"$Partition of its record", s"$Offset of its record", "_row of its record")
 
@@ -26,7 +31,7 @@ object Hidden {
 
   def isHidden(name: String): Boolean = Names.contains(name) || Makers.contains(name) || name.startsWith(Other)
 
-  private val Names = Set(Partition, Offset, AppendedAt, Place, Watermark, Deleted, Replaces, Headers)
+  private val Names = Set(Partition, Offset, AppendedAt, Place, Watermark, Deleted, Replaces, Headers, Bad, Key, Value)
 
   /** In the order in which Spark appends them to the topic's own columns. */
   def columns(topic: StructType, others: Iterable[String] = Nil): StructType = StructType(Seq(
@@ -37,7 +42,10 @@ object Hidden {
     StructField(Watermark, TimestampType),
     StructField(Deleted, BooleanType, nullable = false),
     StructField(Replaces, replaced(topic)),
-    StructField(Headers, MapType(StringType, BinaryType))) ++ others.map(stream => StructField(watermarkOf(stream), TimestampType)))
+    StructField(Headers, MapType(StringType, BinaryType)),
+    StructField(Bad, StringType),
+    StructField(Key, BinaryType),
+    StructField(Value, BinaryType)) ++ others.map(stream => StructField(watermarkOf(stream), TimestampType)))
 
   def metadata(topic: StructType, others: Iterable[String]): Array[MetadataColumn] = columns(topic, others).fields.map(new Named(_): MetadataColumn)
 

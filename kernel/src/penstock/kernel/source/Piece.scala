@@ -1,11 +1,16 @@
 package penstock.kernel.source
 
 import org.apache.spark.sql.connector.read.InputPartition
+import penstock.kernel.kafka.Origin
 
 import scala.collection.mutable.ArrayBuffer
 
-/** What one task reads: chunks in the order of the log, with the stamps of their frames, by the column that has them. */
-final class Piece(val options: ReadOptions, val chunks: Array[Chunk], val stamps: Map[String, Stamps], val moment: Option[Moment]) extends InputPartition
+/** What one task reads: chunks in the order of the log, with the stamps of their frames, by the column that has them; and Kafka's address, where
+  * they lie there.
+  */
+final class Piece(
+    val options: ReadOptions, val chunks: Array[Chunk], val stamps: Map[String, Stamps], val moment: Option[Moment], val origin: Option[Origin])
+    extends InputPartition
 
 object Piece {
 

@@ -19,7 +19,7 @@ final case class Places(from: Long, until: Long) {
   def offsets(member: Member): (Long, Long) = {
     val block = member.block
     val low = math.max(0L, from - member.place)
-    val high = math.min(block.count.toLong, until - member.place)
+    val high = math.min(block.width.toLong, until - member.place)
     (block.base + low, block.base + high)
   }
 }

@@ -68,15 +68,21 @@ final class Plan(log: Log, options: ReadOptions, moment: Option[Moment]) {
 
   private def inJournal(stretch: Stretch, end: Long, range: Places): Seq[Chunk] = {
     holes(stretch, end, range).foreach(miss(_, stretch.journal.toString))
-    membersIn(stretch, range).map { member =>
+    val found = membersIn(stretch, range).map { member =>
       val block = member.block
-      val (home, file) = block.file.fold(Home.Journal -> stretch.journal)(name => Home.Staged -> log.staged(name))
       val (low, high) = range.offsets(member)
-      Chunk(home, file.toString, member.byte, block.bytes, block.crc, stretch.first, member.place, member.frame + 1, member.at,
-        block.partition, block.base, block.count, (low - block.base).toInt, (high - low).toInt,
+      Chunk(homeOf(block), fileOf(stretch, block), member.byte, block.bytes, block.crc, stretch.first, member.place, member.frame + 1, member.at,
+        block.partition, block.base, block.width, (low - block.base).toInt, (high - low).toInt,
         layout(isSealed = false, block.schema, block.extras))
     }
+    // Kafka is read one partition after the other: each has to be asked for.
+    if (found.exists(_.home == Home.Kafka)) found.sortBy(_.partition) else found
   }
+
+  private def homeOf(block: Block): Int = if (block.inKafka) Home.Kafka else if (block.file.isDefined) Home.Staged else Home.Journal
+
+  private def fileOf(stretch: Stretch, block: Block): String =
+    if (block.inKafka) "" else block.file.fold(stretch.journal)(log.staged).toString
 
   /** All of a sealed stretch. */
   private def wholly(stretch: Stretch, end: Long): Seq[Chunk] = {

@@ -195,6 +195,10 @@ object Door {
   def upsert(id: Int, keyWidth: Int, width: Int, edges: JavaList[Edge], steps: TableSteps): Operator = Upsert(id, keyWidth, width, seq(edges), Option(steps))
   def bag(id: Int, relation: String, schema: StructType, edges: JavaList[Edge], steps: TableSteps): Operator =
     Bag(id, schema.length, seq(edges), Leaving.letters(relation, schema), Option(steps))
+  /** The way of records of a topic that cannot be read. */
+  def unread(relation: String, topic: String, row: JavaList[Attribute]): Edge = Leaving.unread(relation, topic, seq(row))
+  /** Whether a column is NULL. */
+  def isNull(e: Expression): Expression = IsNull(e)
   /** A record as JSON. */
   def json(columns: JavaList[Attribute]): Expression = Leaving.json(seq(columns))
   def missed(id: Int, keyWidth: Int, edges: JavaList[Edge]): Operator = Missed(id, keyWidth, seq(edges))

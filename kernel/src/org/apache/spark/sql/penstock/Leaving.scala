@@ -83,6 +83,8 @@ final class Leaving(sinks: Seq[Sink], limit: Long, folder: String, staged: Strin
 object Leaving {
   val DeadLetters: Sink = Sink(-1, "dead-letters", StructType.fromDDL("relation STRING, partition INT, offset BIGINT, reason STRING, row STRING"), Nil, Nil)
   val Doubled: Target = Target(-2, 0, -2)
+  /** What a source has besides of a record that cannot be read: the reason, its key and its value. */
+  private val Unread = Seq("_bad", "_key", "_value")
   private val NotThere = "a deletion that finds no equal row"
   private val MostBits = 10
   private val Json = Map(
@@ -96,6 +98,16 @@ object Leaving {
     val record = Seq(AttributeReference("partition", IntegerType)(), AttributeReference("offset", LongType)())
     val letter = Literal(relation) +: record :+ Literal(NotThere) :+ json(row)
     edge(Target(DeadLetters.id, 0, DeadLetters.id), record, letter, row ++ record)
+  }
+
+  /** The way of a record that cannot be read, over a source's row: where it lies, why it cannot be read, and what it is, as text. */
+  def unread(relation: String, topic: String, row: Seq[Attribute]): Edge = {
+    val Seq(bad, key, value) = Unread.map(name => row.find(_.name == name).get)
+    val record = Seq("_partition", "_offset").map(name => row.find(_.name == name).get)
+    def text(bytes: Attribute): Expression = MakeValidUTF8(Cast(bytes, StringType)).replacement
+    val found = CreateNamedStruct(Seq(Literal("topic"), Literal(topic), Literal("key"), text(key), Literal("value"), text(value)))
+    val letter = Literal(relation) +: record :+ bad :+ StructsToJson(Json, found, Some("UTC")).replacement
+    edge(Target(DeadLetters.id, 0, DeadLetters.id), record, letter, row).copy(filter = Some(BindReferences.bindReference(IsNotNull(bad): Expression, AttributeSeq(row))))
   }
 
   /** The way of a key that has several rows. */
