@@ -5,14 +5,10 @@ lists the topics of as many nodes as there are.
 """
 
 import base64
-import ctypes
 import logging
 import os
-import random
 import signal
-import socket
 import subprocess
-import sys
 import time
 import uuid
 from collections.abc import Mapping, Sequence
@@ -25,14 +21,13 @@ from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
 from services.jars import Say, ServiceError, jars, program
+from services.processes import check_free, die_with_parent, free_ports, is_gone
 
 VERSION = "4.3.1"
 PACKAGES = (f"org.apache.kafka:kafka_2.13:{VERSION}", "org.slf4j:slf4j-simple:1.7.36")
 JAVA = ("-Xmx384m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn")
-PORTS = (20_000, 30_000)
 READY_SECONDS = 60
 STOP_SECONDS = 20
-DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG
 SILENCE = logging.Logger("services.kafka", logging.CRITICAL)
 """Takes what the client would write to standard error while nobody listens yet."""
 
@@ -77,7 +72,8 @@ class Cluster:
 
     def begin(self, node: Node) -> None:
         """Starts a node and does not wait for it."""
-        _check_free(node)
+        for port in (node.port, node.controller_port):
+            check_free(port, f"Kafka's node {node.number}")
         with open(node.folder / "output.txt", "ab") as output:
             process = subprocess.Popen(
                 self._java("kafka.Kafka", str(node.folder / "server.properties")),
@@ -85,7 +81,7 @@ class Cluster:
                 stderr=subprocess.STDOUT,
                 stdin=subprocess.DEVNULL,
                 start_new_session=True,
-                preexec_fn=_die_with_parent if self.dies_with_us else None,
+                preexec_fn=die_with_parent if self.dies_with_us else None,
             )
         (node.folder / "pid").write_text(str(process.pid))
 
@@ -190,17 +186,10 @@ def _end(node: Node, how: signal.Signals) -> None:
         return
     os.kill(pid, how)
     until = time.monotonic() + STOP_SECONDS
-    while not _is_gone(pid):
+    while not is_gone(pid):
         if time.monotonic() > until:
             os.kill(pid, signal.SIGKILL)
         time.sleep(0.02)
-
-
-def _is_gone(pid: int) -> bool:
-    try:
-        return os.waitpid(pid, os.WNOHANG)[0] == pid
-    except ChildProcessError:  # another process started it
-        return not Path(f"/proc/{pid}").exists()
 
 
 def _identity(folder: Path) -> str:
@@ -210,33 +199,3 @@ def _identity(folder: Path) -> str:
         folder.mkdir(parents=True, exist_ok=True)
         path.write_text(base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("="))
     return path.read_text()
-
-
-def _check_free(node: Node) -> None:
-    for port in (node.port, node.controller_port):
-        with socket.socket() as probe:
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            try:
-                probe.bind(("127.0.0.1", port))
-            except OSError as error:
-                raise ServiceError(
-                    f"Kafka's node {node.number} cannot listen on port {port}",
-                    detail=f"{error.strerror}.",
-                    hint="End what listens there: another Kafka?",
-                ) from error
-
-
-def free_ports(count: int) -> list[int]:
-    """Ports below those that the system gives to clients: one of them might take a port while its server is down."""
-    found: list[int] = []
-    while len(found) < count:
-        port = random.randrange(*PORTS)
-        with socket.socket() as probe, suppress(OSError):
-            probe.bind(("127.0.0.1", port))
-            found.append(port)
-    return found
-
-
-def _die_with_parent() -> None:
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(DIE_WITH_PARENT, signal.SIGKILL)

@@ -92,6 +92,10 @@ class BadRecord(LogError):
         self.found = found
 
 
+class CaptureError(PenstockError):
+    """What is outside of the log, and was to be bridged, is not as it should be."""
+
+
 class ModelError(PenstockError):
     """A declaration that cannot be read, or makes no sense.
 

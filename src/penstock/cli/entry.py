@@ -11,6 +11,7 @@ from typing import Annotated, Any, Final
 import typer
 
 from penstock import __version__
+from penstock.cli import bridge as bridging
 from penstock.cli import queues
 from penstock.cli.append import append
 from penstock.cli.bounds import bound
@@ -39,6 +40,11 @@ app.add_typer(log, name="log")
 queue = typer.Typer(help="Queues over topics: each message to one worker.", **PLAIN)
 log.add_typer(queue, name="queue")
 
+bridge = typer.Typer(help="Bridges: what other systems have becomes topics, and topics go there.", **PLAIN)
+app.add_typer(bridge, name="bridge")
+amqp = typer.Typer(help="RabbitMQ: a queue becomes a topic, a topic goes to an exchange.", **PLAIN)
+bridge.add_typer(amqp, name="amqp")
+
 PIPELINES: Final[Sequence[Command]] = (init, run, view, explain, verify, reset, test, demo)
 TOPICS: Final[Sequence[Command]] = (create, add_column, topics, describe, append, read, tail, check)
 MARKS: Final[Sequence[Command]] = (punctuate, join, announce, leave)
@@ -52,6 +58,7 @@ QUEUES: Final[Sequence[Command]] = (
     queues.reset,
     queues.delete,
 )
+BRIDGES: Final[Sequence[Command]] = (bridging.consume, bridging.publish)
 CARE: Final[Sequence[Command]] = (retain, compact, excise, copy)
 for command in PIPELINES:
     app.command()(command)
@@ -59,6 +66,8 @@ for command in (*TOPICS, *MARKS, *GROUPS, *CARE):
     log.command()(command)
 for command in QUEUES:
     queue.command()(command)
+for command in BRIDGES:
+    amqp.command()(command)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -43,6 +43,8 @@ class AnyCommit(Protocol):
 
     @property
     def sequence(self) -> int | None: ...
+    @property
+    def note(self) -> Mapping[str, Any]: ...
 
 
 class AnyEntry(Protocol):

@@ -1,0 +1,1 @@
+"""What happens elsewhere becomes log records."""

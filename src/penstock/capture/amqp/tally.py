@@ -1,0 +1,19 @@
+"""What a bridge has done so far."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+
+@dataclass
+class Tally:
+    """Messages that went over; those that were known already, or sent again; dead letters; messages without an id."""
+
+    messages: int = 0
+    repeated: int = 0
+    letters: int = 0
+    nameless: int = 0
+
+
+Told = Callable[[Tally], None]
+Say = Callable[[str], None]
+Stop = Callable[[], bool]

@@ -1,0 +1,71 @@
+"""Logs by their addresses: a folder, or `kafka://HOST:PORT,HOST:PORT/PREFIX`."""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+from urllib.parse import urlsplit
+
+import typer
+
+from penstock.cli.console import say
+from penstock.cli.options import opened
+from penstock.errors import CommandError
+from penstock.log import Log
+from penstock.log.protocol import AnyLog
+
+KAFKA = "kafka"
+LogPlace = Annotated[
+    str | None,
+    typer.Option(
+        "--log",
+        metavar="WHERE",
+        envvar="PENSTOCK_LOG",
+        help="The folder of the log, or kafka://HOST:PORT/PREFIX; without it, that of the pipeline in this folder.",
+        show_default=False,
+    ),
+]
+KafkaSettings = Annotated[
+    Path | None,
+    typer.Option(
+        "--settings",
+        metavar="FILE",
+        help="Settings of Kafka's client, as JSON: for security.",
+        show_default=False,
+    ),
+]
+
+
+@contextmanager
+def opened_at(where: str | None, settings: Path | None = None, *, create: bool = False) -> Iterator[AnyLog]:
+    """The log of that address; without one, the log that `opened` finds."""
+    known = _settings(settings)
+    place = urlsplit(where or "")
+    if place.scheme == "":
+        if where is None:
+            with opened(None) as log:
+                yield log
+        else:
+            with Log.open(Path(where), create=create) as log:
+                yield log
+        return
+    if place.scheme != KAFKA or not place.netloc:
+        raise CommandError(f'"{where}" is no log', hint="Name a folder, or kafka://HOST:PORT/PREFIX.")
+    from penstock.log.kafka import KafkaLog  # noqa: PLC0415 (an extra, which those with folders need not have)
+
+    with KafkaLog.open(place.netloc, prefix=place.path[1:], settings=known, create=create, say=say) as log:
+        yield log
+
+
+def _settings(file: Path | None) -> dict[str, Any]:
+    """What they are is shown to nobody."""
+    if file is None:
+        return {}
+    try:
+        found = json.loads(file.read_text())
+    except (OSError, ValueError) as error:
+        raise CommandError(f'the settings in "{file}" cannot be read', detail=f"{type(error).__name__}.") from error
+    if not isinstance(found, dict):
+        raise CommandError(f'the settings in "{file}" are no object', hint='Write {"security.protocol": "SASL_SSL"}.')
+    return found

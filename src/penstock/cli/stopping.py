@@ -1,0 +1,42 @@
+"""Stopping: the first Ctrl-C or SIGTERM lets a command end what it has begun; the second, or some seconds, do not."""
+
+import os
+import signal
+from types import FrameType, TracebackType
+from typing import Self
+
+import typer
+
+GRACE_SECONDS = 5.0
+STANDARD_ERROR = 2
+
+
+class Stopping:
+    """Use it in a `with`, which ends the command with 130 if it was stopped; called, it says whether to stop."""
+
+    def __init__(self) -> None:
+        self._stopped = False
+
+    def __call__(self) -> bool:
+        return self._stopped
+
+    def __enter__(self) -> Self:
+        self._before = {number: signal.signal(number, self._stop) for number in (signal.SIGINT, signal.SIGTERM)}
+        self._before[signal.SIGALRM] = signal.signal(signal.SIGALRM, self._stop)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+        if self._stopped and (kind is None or issubclass(kind, KeyboardInterrupt)):
+            raise typer.Exit(130) from None
+
+    def _stop(self, _number: int, _frame: FrameType | None) -> None:
+        if self._stopped:
+            raise KeyboardInterrupt
+        self._stopped = True
+        signal.setitimer(signal.ITIMER_REAL, GRACE_SECONDS)
+        os.write(STANDARD_ERROR, b"\nstopping\n" if os.isatty(STANDARD_ERROR) else b"stopping\n")
