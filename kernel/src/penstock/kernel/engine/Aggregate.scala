@@ -22,6 +22,8 @@ case class Gathering(folds: Seq[Folded], width: Int) {
   val longs: Int = 1 + folds.map(_.fold.longs).sum
   val objects: Int = folds.map(_.fold.objects).sum
   val merges: Boolean = folds.forall(_.fold.merges)
+  /** Whether a key needs collections of its state. */
+  val keeps: Boolean = folds.exists(_.fold.collections.nonEmpty)
 
   def fresh(): Gathered = new Gathered(longs, objects)
 
@@ -122,7 +124,6 @@ case class Aggregate(
   @transient private lazy val filled = new SpecificInternalRow(buffer)
   @transient private lazy val row = new UnsafeRow(gathering.width)
   @transient private lazy val joined = new JoinedRow()
-  @transient private lazy val keeps = folds.exists(_.fold.collections.nonEmpty)
 
   override def run(key: UnsafeRow, rows: Rows, state: State, out: Output): Unit = {
     val gathered = known(state)
@@ -149,10 +150,11 @@ case class Aggregate(
   private[engine] def taken(gathered: Gathered, rows: Rows, state: State, entries: Array[Array[Entries]]): Boolean = {
     if (ordered) rows.sortByPlace()
     gather(gathered, rows)
-    if (keeps) {
+    if (gathering.keeps) {
       // Rows that come before rows that go: nothing is taken away that is not there yet.
       keep(gathered, rows, entries, coming = true)
       keep(gathered, rows, entries, coming = false)
+      settle(gathered, entries)
     }
     val there = gathered.numbers(0) != 0 || keyWidth == 0
     state.value = if (there) gathering.write(gathered) else null
@@ -192,6 +194,18 @@ case class Aggregate(
         each.fold.keep(g, n, o, entries(i), row, each.input, Envelope.weight(envelope), Envelope.place(envelope))
       n += each.fold.longs
       o += each.fold.objects
+      i += 1
+    }
+  }
+
+  private def settle(g: Gathered, entries: Array[Array[Entries]]): Unit = {
+    var n = 1
+    var o = 0
+    var i = 0
+    while (i < folds.length) {
+      folds(i).fold.settle(g, n, o, entries(i))
+      n += folds(i).fold.longs
+      o += folds(i).fold.objects
       i += 1
     }
   }

@@ -25,7 +25,8 @@ final class Combiner(to: Target, gathering: Gathering) {
   /** Whether rows should still be added. */
   def pays: Boolean = worthwhile
   /** Whether it is time to take out what was gathered. */
-  def isFull: Boolean = count >= Combiner.Most || used >= Combiner.Largest || (!worthwhile && count > 0)
+  def isFull: Boolean =
+    count >= Combiner.Most || used >= Combiner.Largest || gathered.values >= Combiner.MostValues || (!worthwhile && count > 0)
 
   def add(key: UnsafeRow, row: UnsafeRow, weight: Long, stamp: Long, place: Long): Unit = {
     val at = entry(key, Envelope.hashOf(key.getBaseObject, key.getBaseOffset, key.getSizeInBytes))
@@ -106,6 +107,7 @@ final class Combiner(to: Target, gathering: Gathering) {
     Arrays.fill(gathered.numbers, 0, used, 0L)
     Arrays.fill(gathered.things, null)
     Arrays.fill(index, 0L)
+    gathered.values = 0
     used = 1
     count = 0
     taken = 1
@@ -121,6 +123,7 @@ object Combiner {
   private val Smallest = 1 << 10
   private val Most = 1 << 17
   private val Largest = 1 << 23
+  private val MostValues = 1L << 19
   private val Trial = 20000
   private val Upper = 0xFFFFFFFF00000000L
 

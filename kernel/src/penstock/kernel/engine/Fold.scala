@@ -8,6 +8,9 @@ import penstock.kernel.state.Entries
 
 /** What the folds of one key have gathered: numbers, and where numbers do not suffice, objects. */
 final class Gathered(var numbers: Array[Long], var things: Array[AnyRef]) {
+  /** How many values the objects have, of those that have many. */
+  var values = 0L
+
   def this(longs: Int, objects: Int) = this(new Array[Long](longs), new Array[AnyRef](objects))
 }
 
@@ -34,6 +37,8 @@ abstract class Fold extends Serializable {
       i += 1
     }
   }
+  /** Puts what was gathered on the way, and is not to stay there, into its collections. */
+  def settle(g: Gathered, n: Int, o: Int, entries: Array[Entries]): Unit = ()
   /** Writes Spark's buffer. `entries` are its collections. */
   def fill(g: Gathered, n: Int, o: Int, entries: Array[Entries], buffer: InternalRow, at: Int): Unit
 

@@ -15,9 +15,11 @@ case class Arguments(at: Int, types: Seq[DataType], width: Int) {
   })
   @transient private lazy val held = new UnsafeRow(types.length)
 
+  /** As a row of their own; the next one takes its place. */
+  def in(row: UnsafeRow): UnsafeRow = out(row)
   /** As a row of their own. */
   def of(row: UnsafeRow): Array[Byte] = {
-    val found = out(row)
+    val found = in(row)
     java.util.Arrays.copyOf(found.getBytes, found.getSizeInBytes)
   }
   /** Back at their columns, as the function reads them. */
@@ -68,6 +70,48 @@ case class DistinctFold(inner: Fold, arguments: Arguments) extends Fold {
     inner.fill(g, n, o, Array.empty, buffer, at)
   override def write(thing: AnyRef, out: java.io.DataOutput): Unit = inner.write(thing, out)
   override def read(in: java.io.DataInput): AnyRef = inner.read(in)
+}
+
+/** A fold over distinct values where rows only come: those that one task meets are put together before the shuffle, each once.
+  *
+  * State: the inner fold's numbers; a collection of the values. On the way: the values of this batch.
+  *
+  * @param inner has no objects
+  */
+case class GrowingDistinctFold(inner: Fold, arguments: Arguments) extends Fold {
+  override def longs: Int = inner.longs
+  override def objects: Int = 1
+  override def merges: Boolean = true
+  override def collections: Seq[Comparator[Array[Byte]]] = Seq(Operator.Bytes)
+  override def add(g: Gathered, n: Int, o: Int, row: UnsafeRow, input: Int, weight: Long): Unit = {
+    if (g.things(o) == null) g.things(o) = new ValueSet
+    val value = arguments.in(row)
+    if (g.things(o).asInstanceOf[ValueSet].add(value.getBaseObject, value.getBaseOffset, value.getSizeInBytes)) g.values += 1
+  }
+  override def merge(g: Gathered, n: Int, o: Int, other: Gathered): Unit = {
+    super.merge(g, n, o, other)
+    if (g.things(o) == null) g.things(o) = other.things(o)
+    else if (other.things(o) != null) g.things(o).asInstanceOf[ValueSet].addAll(other.things(o).asInstanceOf[ValueSet])
+  }
+  override def settle(g: Gathered, n: Int, o: Int, entries: Array[Entries]): Unit = if (g.things(o) != null) {
+    g.things(o).asInstanceOf[ValueSet].sorted.foreach { value =>
+      if (entries(0).get(value) == null) {
+        entries(0).put(value, GrowingDistinctFold.Present)
+        inner.add(g, n, o, arguments.row(value, 0), arguments.at, 1)
+      }
+    }
+    g.things(o) = null
+  }
+  override def fill(g: Gathered, n: Int, o: Int, entries: Array[Entries], buffer: InternalRow, at: Int): Unit = inner.fill(g, n, o, Array.empty, buffer, at)
+  override def write(thing: AnyRef, out: java.io.DataOutput): Unit = {
+    out.writeBoolean(thing != null)
+    if (thing != null) thing.asInstanceOf[ValueSet].write(out)
+  }
+  override def read(in: java.io.DataInput): AnyRef = if (in.readBoolean()) ValueSet.read(in) else null
+}
+
+object GrowingDistinctFold {
+  private val Present = Array.emptyByteArray
 }
 
 /** A fold that cannot take rows back and whose answer is a matter of the values alone: they are kept and gathered again for every answer, in the order

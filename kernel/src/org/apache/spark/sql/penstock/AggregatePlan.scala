@@ -41,7 +41,7 @@ final class AggregatePlan(node: LogicalAggregate, growing: Boolean) {
 
   /** Of groups by sessions whose rows only come, and that can be put together: the time of a row and the end of its gap. Nothing elsewhere. */
   val gap: Seq[Expression] = node.child match {
-    case session: Session if growing && gathering.merges && groups.lastOption.exists(_.exprId == session.start.exprId) &&
+    case session: Session if growing && gathering.merges && !gathering.keeps && groups.lastOption.exists(_.exprId == session.start.exprId) &&
         !inputs.exists(_.references.contains(session.start)) => Seq(GetStructField(session.window, 0), GetStructField(session.window, 1))
     case _ => Nil
   }
@@ -108,7 +108,8 @@ final class AggregatePlan(node: LogicalAggregate, growing: Boolean) {
 
   /** A function whose fold takes rows back exactly. */
   private def undone(e: AggregateExpression, f: DeclarativeAggregate, inputs: Seq[Expression], fold: Fold): Planned =
-    if (e.isDistinct && inputs.nonEmpty) again(distinct(own(e, f, inputs, _ => fold)), DistinctFold) else own(e, f, inputs, _ => fold)
+    if (!e.isDistinct || inputs.isEmpty) own(e, f, inputs, _ => fold)
+    else again(distinct(own(e, f, inputs, _ => fold)), if (growing && fold.objects == 0) GrowingDistinctFold(_, _) else DistinctFold(_, _))
 
   private def distinct(p: Planned): Planned = p.copy(inputs = p.inputs.map(AggregatePlan.keyed(_, "DISTINCT")))
 

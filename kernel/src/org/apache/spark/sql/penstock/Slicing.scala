@@ -44,7 +44,7 @@ object Slicing {
   /** Where rows only come, what two gathered can be put together, and windows are shown once, when they are complete. */
   def of(node: LogicalAggregate, plan: AggregatePlan, closing: Closing): Option[Slicing] = for {
     timing <- closing.timing if timing.waits && timing.struct && timing.allowed == 0 && timing.more == 0
-    if plan.gathering.merges && !plan.ordered && plan.gathering.folds.forall(_.fold.collections.isEmpty) && plan.gap.isEmpty
+    if plan.gathering.merges && !plan.ordered && !plan.gathering.keeps && plan.gap.isEmpty
     window <- Option(node.groupingExpressions(timing.window)).collect { case a: Attribute => a }
     if !(node.groupingExpressions.patch(timing.window, Nil, 1) ++ plan.inputs).exists(_.references.contains(window))
     (expand, column) <- made(node.child, window)
