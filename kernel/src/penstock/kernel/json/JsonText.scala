@@ -120,6 +120,25 @@ final class JsonText {
     value
   }
 
+  /** The whole number of at most 18 digits that comes here, which is passed; or `Other`, and nothing is passed. */
+  def short(): Long = {
+    val negative = at < end && bytes(at) == '-'
+    val first = if (negative) at + 1 else at
+    var place = first
+    var sum = 0L
+    while (place < end && JsonText.isDigit(bytes(place))) {
+      sum = sum * 10 + (bytes(place) - '0')
+      place += 1
+    }
+    val digits = place - first
+    val goesOn = place < end && (bytes(place) == '.' || (bytes(place) | 0x20) == 'e')
+    if (digits == 0 || digits > JsonText.ShortDigits || (digits > 1 && bytes(first) == '0') || goesOn) JsonText.Other
+    else {
+      at = place
+      if (negative) -sum else sum
+    }
+  }
+
   /** Passes the number that begins here; whether it is a whole number, written without point and exponent. */
   def number(): Boolean = {
     val begin = at
@@ -217,6 +236,8 @@ object JsonText {
   val MinusInfinity: Array[Byte] = "-Infinity".getBytes
   private val Escapes = "\"\\/bfnrt"
   private val Escaped = "\"\\/\b\f\n\r\t"
+  val Other: Long = Long.MinValue
+  private val ShortDigits = 18
   val LongestWhole = 4300
   val LongestExponent = 18
   private val Deepest = 900

@@ -91,8 +91,12 @@ private abstract class Integers(wanted: String, column: WritableColumnVector, le
   final override def value(text: JsonText, row: Int): Unit = {
     val first = text.peek()
     val start = text.at
+    val short = if (first == '"') JsonText.Other else text.short()
     val fits =
-      if (first == '"') {
+      if (short != JsonText.Other) {
+        whole.value = short
+        true
+      } else if (first == '"') {
         text.string()
         whole.parse(text.chars, text.from, text.until)
       } else if (first == '-' || (first >= '0' && first <= '9')) {
