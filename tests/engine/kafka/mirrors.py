@@ -45,7 +45,8 @@ class Mirror:
         (folder / "kafka.json").write_text(json.dumps(origin))
 
     def declare(self, name: str, columns: str | None, *, values: Avro | None = None, **options: Any) -> None:
-        topic = declared(name, columns, **{"partitions": 1, "key": (), "event_time": None} | options)
+        told: dict[str, Any] = {"partitions": 1, "key": (), "event_time": None} | options
+        topic = declared(name, columns, **told)
         with Log.open(self.folder) as log:
             log._writer.commit(Draft(control=lambda catalog: creation(catalog, replace(topic, values=values))))
 
