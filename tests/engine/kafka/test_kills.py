@@ -67,8 +67,8 @@ def check_committed(shop: KafkaShop, kafka: Cluster, views: list[str]) -> None:
             batch = seen.setdefault(int(headers["penstock.sequence"]), {})
             assert index not in batch, f"{name}: {headers} is there twice"
             batch[index] = count
-    for batch, found in seen.items():
-        assert set(found.values()) == {len(found)}, f"batch {batch} is not whole"
+    for number, found in seen.items():
+        assert set(found.values()) == {len(found)}, f"batch {number} is not whole"
 
 
 @pytest.mark.parametrize("seed", SEEDS)

@@ -87,8 +87,9 @@ def test_what_cannot_be_read_becomes_a_dead_letter_and_the_pipeline_lives(bench:
     shop.write("customers", {"id": 1, "city": "Bern"}, key={"id": 1})
     shop.write("customers", {"id": "one", "city": "Bern"}, key={"id": 1})
     good = {"id": 1, "customer": 1, "amount": "2.50", "at": "2024-01-01T00:00:01Z"}
-    for partition, row in enumerate([good, "{", good | {"amount": "much"}]):
-        shop.write("orders", row, partition=partition)
+    shop.write("orders", good, partition=0)
+    shop.write("orders", "{", partition=1)
+    shop.write("orders", good | {"amount": "much"}, partition=2)
     shop.write("orders", b"\xff\xfe", partition=1)  # type: ignore[arg-type]
     shop.flush()
     shop.drain()

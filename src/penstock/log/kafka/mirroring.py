@@ -3,6 +3,7 @@
 `wait` returns when the mirror has all that was committed before an offset. Brokers that do not answer are waited for.
 """
 
+import time
 from collections import OrderedDict
 from threading import Condition, Event, Thread
 
@@ -15,6 +16,8 @@ from penstock.log.kafka.mirror import Behind, Mirror
 from penstock.log.kafka.waiting import refusal
 
 POLL_SECONDS = 0.05
+QUIET_SECONDS = 2.0
+"""After so long a silence the brokers are asked something: a consumer does not tell that they are away."""
 REMEMBERED = 4096
 """So many frames are known by the offsets of their messages."""
 
@@ -71,7 +74,7 @@ class Mirroring:
         doing = f'following "{self._topic}"'
         with self._client.consumer() as consumer:
             self._client.assign(consumer, self._topic, {0: offset})
-            spell = self._client.waiting.spell(doing)
+            spell, heard = self._client.waiting.spell(doing), time.monotonic()
             while not self._ending.is_set():
                 first = consumer.poll(POLL_SECONDS)
                 found = [] if first is None else [first, *consumer.consume(GATHERED, timeout=0)]
@@ -86,9 +89,12 @@ class Mirroring:
                         raise refusal(doing, error)
                     else:
                         spell.go_on(error)
+                if not found and time.monotonic() - heard > QUIET_SECONDS:
+                    self._client.ends(self._topic, [0])
+                    heard = time.monotonic()
                 if found:
                     spell.end()
-                    spell = self._client.waiting.spell(doing)
+                    spell, heard = self._client.waiting.spell(doing), time.monotonic()
                 frame, offset = self._taken(frame, messages, offset)
 
     def _taken(self, frame: int, messages: list[Message], offset: int) -> tuple[int, int]:
