@@ -54,11 +54,26 @@ class Admission:
 
     def settle(self) -> None:
         """Returns when all records that are committed now are in the order."""
-        ends = self._committed()
-        self._hurry.set()
-        while any(True for _ in self._behind(ends)):
+        pending = dict(self._behind(self._committed()))
+        self._hurry.set()  # whoever waits for it does not wait for another to begin
+        try:
+            self._await(pending)
+        finally:
+            self._hurry.clear()
+
+    def _await(self, pending: dict[Where, int]) -> None:
+        """Until the journal has all records of these partitions before these ends."""
+        seen: dict[Where, int] = {}
+        while pending:
             self.check()
             self._ending.wait(POLL_SECONDS)
+            known = self._admitted()
+            for where, end in list(pending.items()):
+                begin = known.get(where, 0)
+                # Where it has not moved, what is left may be marks of transactions alone.
+                if begin >= end or (seen.get(where) == begin and not self._has_records(where, begin, end)):
+                    del pending[where]
+                seen[where] = begin
 
     def check(self) -> None:
         """Raises what ended the thread."""
