@@ -52,3 +52,8 @@ def test_a_missing_maven_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setenv("PATH", "")
     with pytest.raises(ServiceError, match=r'Maven is needed .*\n.*There is no "mvn" on the PATH\.\n.*Install Maven'):
         jars("thing-1", PACKAGES, say=lambda text: None, cache=tmp_path)
+
+
+def test_packages_come_alone_if_asked_for(maven: Path) -> None:
+    jars("thing-1", PACKAGES, say=lambda _: None, cache=maven / "cache", alone=True)
+    assert (maven / "cache" / "jars" / "thing-1.pom.xml").read_text().count("<exclusion>") == len(PACKAGES)

@@ -11,9 +11,9 @@ from services.jars import ServiceError
 from services.kafka import Cluster
 from services.kafka.client import make_reader
 from tests.engine.kafka.mirrors import Mirror
-from tests.log.kafka.conftest import frail_kafka, kafka, prefix, pytest_collection_modifyitems
+from tests.log.kafka.conftest import frail_kafka, guarded_kafka, kafka, prefix, pytest_collection_modifyitems
 
-__all__ = ["frail_kafka", "kafka", "prefix", "pytest_collection_modifyitems"]
+__all__ = ["frail_kafka", "guarded_kafka", "kafka", "prefix", "pytest_collection_modifyitems"]
 WAIT = 30
 
 
@@ -31,10 +31,11 @@ def reader() -> None:
 class Topics:
     """Makes topics in Kafka under the test's prefix, and writes messages."""
 
-    def __init__(self, cluster: Cluster, prefix: str) -> None:
-        self.servers, self.prefix = cluster.servers, prefix
-        self._admin = AdminClient({"bootstrap.servers": self.servers})
-        self._producer = Producer({"bootstrap.servers": self.servers, "linger.ms": 5})
+    def __init__(self, servers: str, prefix: str, **settings: str) -> None:
+        self.servers, self.prefix = servers, prefix
+        found = {"bootstrap.servers": servers, **{name.replace("_", "."): value for name, value in settings.items()}}
+        self._admin = AdminClient(found)
+        self._producer = Producer(found | {"linger.ms": 5})
 
     def make(self, topic: str, partitions: int = 1, **config: str) -> None:
         new = NewTopic(self.prefix + topic, partitions, 1, config={"message.timestamp.type": "LogAppendTime", **config})
@@ -58,7 +59,7 @@ class Topics:
 
 @pytest.fixture
 def topics(kafka: Cluster, prefix: str) -> Topics:
-    return Topics(kafka, prefix)
+    return Topics(kafka.servers, prefix)
 
 
 @pytest.fixture

@@ -5,18 +5,14 @@ import os
 import struct
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from zlib import crc32
 
 from penstock.log import Log
-from penstock.log.declaring import declared
-from penstock.log.description import creation
-from penstock.log.draft import Draft
 from penstock.log.frame import BACK, BACK_MAGIC, FRONT, FRONT_MAGIC, padded_json
 from penstock.log.mark import Mark, read_mark
-from penstock.log.values import Avro
 
 
 @dataclass(frozen=True)
@@ -44,11 +40,9 @@ class Mirror:
         origin = {"bootstrap": servers, "prefix": prefix, "settings": dict(settings or {}), "patience": patience}
         (folder / "kafka.json").write_text(json.dumps(origin))
 
-    def declare(self, name: str, columns: str | None, *, values: Avro | None = None, **options: Any) -> None:
-        usual: dict[str, Any] = {"partitions": 1, "key": (), "event_time": None}
-        topic = declared(name, columns, **usual | options)
+    def declare(self, name: str, columns: str | None, **options: Any) -> None:
         with Log.open(self.folder) as log:
-            log._writer.commit(Draft(control=lambda catalog: creation(catalog, replace(topic, values=values))))
+            log.create_topic(name, columns, **options)
 
     def grow(self, name: str, columns: str) -> None:
         with Log.open(self.folder) as log:

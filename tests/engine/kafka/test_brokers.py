@@ -1,5 +1,6 @@
 """What Kafka does to a reader: transactions, records that are gone, brokers that are away."""
 
+import json
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from services.kafka import Cluster
 from services.proxy import Proxy
 from tests.engine.kafka.conftest import WAIT, Topics
 from tests.engine.kafka.mirrors import Mirror, Run
+from tests.log.kafka.conftest import PASSWORD
 
 
 def made(topics: Topics, mirror: Mirror, records: int, partitions: int = 1) -> None:
@@ -113,7 +115,7 @@ def test_brokers_that_are_away_are_waited_for(
     spark: SparkSession, frail_kafka: tuple[Cluster, Proxy], prefix: str, tmp_path: Path
 ) -> None:
     cluster, proxy = frail_kafka
-    topics = Topics(cluster, prefix)
+    topics = Topics(cluster.servers, prefix)
     mirror = Mirror(tmp_path / "mirror", f"127.0.0.1:{proxy.port}", prefix)
     made(topics, mirror, 3)
     mirror.frame(Run("orders", 0, 0, 3))
@@ -131,6 +133,29 @@ def test_waiting_has_a_bound(spark: SparkSession, kafka: Cluster, topics: Topics
     nobody.frame(Run("orders", 0, 0, 1))
     text = said(spark, nobody)
     assert "Kafka at 127.0.0.1:1 has not answered for 2 seconds" in text
+
+
+def test_a_broker_that_asks_for_a_password_is_told(
+    spark: SparkSession, guarded_kafka: str, prefix: str, tmp_path: Path
+) -> None:
+    known = {"security_protocol": "SASL_PLAINTEXT", "sasl_mechanism": "PLAIN"}
+    topics = Topics(guarded_kafka, prefix, **known, sasl_username="penstock", sasl_password=PASSWORD)
+    login = "org.apache.kafka.common.security.plain.PlainLoginModule required"
+    settings = {
+        "security.protocol": "SASL_PLAINTEXT",
+        "sasl.mechanism": "PLAIN",
+        "sasl.jaas.config": f'{login} username="penstock" password="{PASSWORD}";',
+    }
+    mirror = Mirror(tmp_path / "mirror", guarded_kafka, prefix, settings)
+    made(topics, mirror, 2)
+    mirror.frame(Run("orders", 0, 0, 2))
+    assert ids(spark, mirror) == [0, 1]
+    wrong = {**settings, "sasl.jaas.config": settings["sasl.jaas.config"].replace(PASSWORD, "swordfish")}
+    (tmp_path / "mirror" / "kafka.json").write_text(
+        json.dumps({"bootstrap": guarded_kafka, "prefix": prefix, "settings": wrong})
+    )
+    text = said(spark, mirror)
+    assert "SaslAuthenticationException" in text and "swordfish" not in text
 
 
 def test_secrets_are_neither_in_plans_nor_in_errors(spark: SparkSession, prefix: str, tmp_path: Path) -> None:

@@ -1,6 +1,6 @@
 package penstock.kernel.kafka
 
-import java.nio.file.{Files, NoSuchFileException, Path}
+import java.nio.file.{Files, Path}
 
 import penstock.kernel.log.{Json, LogError}
 
@@ -27,14 +27,17 @@ object Origin {
   private val Name = "kafka.json"
   private val Patience = 600
 
+  /** Whether the records of the log in this folder lie in Kafka. */
+  def isIn(folder: Path): Boolean = Files.exists(folder.resolve(Name))
+
   /** Of the log in this folder; None if its records are its own. */
   def in(folder: Path): Option[Origin] =
-    try {
+    if (!isIn(folder)) None
+    else try {
       val found = Json.tree(Files.readAllBytes(folder.resolve(Name)))
       val settings = Json.fields(found.path("settings")).map { case (name, value) => name -> value.asText }.toMap
       Some(new Origin(found.get("bootstrap").asText, found.path("prefix").asText(""), settings, found.path("patience").asInt(Patience)))
     } catch {
-      case _: NoSuchFileException => None
       case _: Exception => throw new LogError(s"${folder.resolve(Name)} cannot be read", hint = "Delete the folder: it is made again from Kafka.")
     }
 }

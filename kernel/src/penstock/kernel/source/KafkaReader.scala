@@ -1,8 +1,24 @@
 package penstock.kernel.source
 
-import org.apache.spark.sql.connector.read.PartitionReader
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.connector.read.{InputPartition, PartitionReader, PartitionReaderFactory}
+import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.vectorized.ColumnarBatch
 import penstock.kernel.kafka.{Clients, Message, MessageRows, Messages, Origin}
+import penstock.kernel.log.Topic
+
+/** Makes readers of Kafka at the executors; carries what is known of the topic, and which columns are wanted. */
+final class KafkaReaders(topic: Topic, columns: StructType) extends PartitionReaderFactory {
+  override def supportColumnarReads(piece: InputPartition): Boolean = true
+
+  override def createReader(piece: InputPartition): PartitionReader[InternalRow] =
+    throw new UnsupportedOperationException("the log is read by columns")
+
+  override def createColumnarReader(piece: InputPartition): PartitionReader[ColumnarBatch] = {
+    val inKafka = piece.asInstanceOf[Piece]
+    new KafkaReader(inKafka, inKafka.origin.get, new MessageRows(topic, columns, KafkaReader.Rows))
+  }
+}
 
 /** Reads a piece whose records lie in Kafka.
   *
@@ -62,7 +78,7 @@ final class KafkaReader(piece: Piece, origin: Origin, rows: MessageRows) extends
 object KafkaReader {
 
   /** Rows of a batch. */
-  val Rows = 4096
+  private[source] val Rows = 4096
 
   /** Between two chunks, so many offsets are passed over rather than sought. */
   private val Near = 1000L

@@ -5,24 +5,19 @@ import java.util.ArrayDeque
 
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.connector.read.{InputPartition, PartitionReader, PartitionReaderFactory}
-import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.vectorized.ColumnarBatch
 import penstock.kernel.arrow.{ArrowFile, RecordBytes}
-import penstock.kernel.kafka.MessageRows
-import penstock.kernel.log.{Log, LogError, ReadFile, Topic}
+import penstock.kernel.log.{Log, LogError, ReadFile}
 
 /** Makes readers at the executors; carries which columns are wanted. */
-final class PieceReaders(columns: Array[Wanted], schema: StructType, topic: Topic) extends PartitionReaderFactory {
+final class PieceReaders(columns: Array[Wanted]) extends PartitionReaderFactory {
   override def supportColumnarReads(piece: InputPartition): Boolean = true
 
   override def createReader(piece: InputPartition): PartitionReader[InternalRow] =
     throw new UnsupportedOperationException("the log is read by columns")
 
   override def createColumnarReader(piece: InputPartition): PartitionReader[ColumnarBatch] =
-    piece match {
-      case inKafka: Piece if inKafka.origin.isDefined => new KafkaReader(inKafka, inKafka.origin.get, new MessageRows(topic, schema, KafkaReader.Rows))
-      case embedded: Piece => new PieceReader(embedded, columns)
-    }
+    new PieceReader(piece.asInstanceOf[Piece], columns)
 }
 
 /** Reads a piece, one record batch of the log at a time.

@@ -9,7 +9,8 @@ import penstock.kernel.log.Log
 /** Plans what tasks read of a topic, with the columns that were asked for. */
 final class Pieces(log: Log, options: ReadOptions, topic: StructType, columns: StructType) {
 
-  def readers: PartitionReaderFactory = new PieceReaders(Wanted.of(columns, topic, options.others.keys), columns, log.topic(options.topic))
+  def readers: PartitionReaderFactory =
+    if (Origin.isIn(log.folder)) new KafkaReaders(log.topic(options.topic), columns) else new PieceReaders(Wanted.of(columns, topic, options.others.keys))
 
   /** The records of frames `[from, until)`; of a topic as it stands there, where that is what is asked for (`moment`): who reads on sees
     * newer records for those that are compacted meanwhile.

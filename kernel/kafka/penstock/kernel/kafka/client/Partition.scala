@@ -46,6 +46,8 @@ final class Partition(pool: Consumers, key: Consumers.Key, consumer: Consumers.C
     isWhole = false
     var waiting = new Waiting(key.origin, topic, number)
     var position = guarded(consumer.position(key.partition))
+    // Whoever asks for more than there is waits.
+    isDone = position >= until
     while (!records.hasNext && !isDone) {
       records = guarded(consumer.poll(Partition.Poll)).records(key.partition).iterator
       val now = guarded(consumer.position(key.partition))
