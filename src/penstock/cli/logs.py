@@ -10,12 +10,10 @@ from urllib.parse import urlsplit
 import typer
 
 from penstock.cli.console import say
-from penstock.cli.options import opened
+from penstock.cli.options import KAFKA, opened
 from penstock.errors import CommandError
-from penstock.log import Log
 from penstock.log.protocol import AnyLog
 
-KAFKA = "kafka"
 LogPlace = Annotated[
     str | None,
     typer.Option(
@@ -31,6 +29,7 @@ KafkaSettings = Annotated[
     typer.Option(
         "--settings",
         metavar="FILE",
+        envvar="PENSTOCK_KAFKA_SETTINGS",
         help="Settings of Kafka's client, as JSON: for security.",
         show_default=False,
     ),
@@ -43,12 +42,8 @@ def opened_at(where: str | None, settings: Path | None = None, *, create: bool =
     known = _settings(settings)
     place = urlsplit(where or "")
     if place.scheme == "":
-        if where is None:
-            with opened(None) as log:
-                yield log
-        else:
-            with Log.open(Path(where), create=create) as log:
-                yield log
+        with opened(where, create=create) as log:
+            yield log
         return
     if place.scheme != KAFKA or not place.netloc:
         raise CommandError(f'"{where}" is no log', hint="Name a folder, or kafka://HOST:PORT/PREFIX.")

@@ -15,11 +15,13 @@ from penstock.log import Log, Place
 from penstock.schema import Scalar
 from penstock.text import Unfit, reader
 
+KAFKA = "kafka"
 LogPath = Annotated[
-    Path | None,
+    str | None,
     typer.Option(
         "--log",
         envvar="PENSTOCK_LOG",
+        metavar="PATH",
         help="The folder of the log; without it, that of the pipeline in the current folder.",
         show_default=False,
     ),
@@ -49,9 +51,15 @@ class ViewFormat(StrEnum):
 
 
 @contextmanager
-def opened(path: Path | None, *, create: bool = False) -> Iterator[Log]:
+def opened(path: str | None, *, create: bool = False) -> Iterator[Log]:
     """The log that `--log` or the environment names, else that of the pipeline in the current folder."""
-    found = path or log_in(Path())
+    if path and path.startswith(f"{KAFKA}:"):
+        raise CommandError(
+            "this command works on a log in a folder only",
+            detail="On Kafka, groups, retention and compaction are Kafka's own; there are no queues, places and marks.",
+            hint="Use Kafka's tools. create, add-column, topics, describe, append, read, tail and copy work there too.",
+        )
+    found = Path(path) if path else log_in(Path())
     if found is None:
         raise CommandError(
             "no log was named",
