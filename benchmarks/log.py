@@ -1,6 +1,8 @@
-"""The log: durable appends against what the disk can do, opening, and reading into Spark against parquet files.
+"""The log: durable appends against what the disk can do, opening, and reading into Spark against parquet files; the
+same appends and reads on Kafka.
 
-`python -m benchmarks.log [--quick]`. Every comparison alternates its two sides within one run.
+`python -m benchmarks.log [--quick]`. Every comparison alternates its two sides within one run; Kafka's jobs come after
+the log's own. Where the broker's jars cannot be had, they are left out.
 """
 
 import argparse
@@ -22,11 +24,13 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
+from benchmarks._kafka import kafka_figures
 from benchmarks._report import report
 from penstock.engine import read_topic, session
 from penstock.log import Limits, Log
 
 SCHEMA = "id BIGINT, customer BIGINT, amount DOUBLE, at TIMESTAMP, city STRING"
+ROW = {"id": 1, "customer": 2, "amount": 3.5, "at": datetime(2024, 1, 1, tzinfo=UTC), "city": "Basel"}
 BATCH = 1000
 GOALS = {
     "append_records_per_s": ">= 400,000 or 0.6 of the floor",
@@ -96,12 +100,11 @@ def per_second(times: int, action: Callable[[], object]) -> float:
 
 
 def lone_records(folder: Path, count: int) -> dict[str, float]:
-    row = [{"id": 1, "customer": 2, "amount": 3.5, "at": datetime(2024, 1, 1, tzinfo=UTC), "city": "Basel"}]
     took = []
     with new_log(folder / "lone") as log:
         for _ in range(count):
             begun = time.perf_counter()
-            log.append("events", row)
+            log.append("events", [ROW])
             took.append((time.perf_counter() - begun) * 1000)
     cuts = statistics.quantiles(took, n=100)
     return {"lone_record_p50_ms": cuts[49], "lone_record_p99_ms": cuts[98]}
@@ -131,6 +134,26 @@ def four_processes(folder: Path, commits: int) -> dict[str, float]:
             worker.join()
         assert log.ends("events")[0] == 4 * commits * BATCH
         return {"four_processes_records_per_s": 4 * commits * BATCH / took}
+
+
+def reading(folder: Path, records: int) -> dict[str, float]:
+    """All records in Python, as Arrow columns and by a member of a group that commits after every 1,000."""
+    with new_log(folder / "read") as log:
+        for first in range(0, records, BATCH):
+            log.append("events", events(BATCH, first))
+        rates, groups = [], []
+        for at in range(3):
+            begun = time.perf_counter()
+            assert sum(len(batch) for batch in log.batches("events")) == records
+            rates.append(records / (time.perf_counter() - begun))
+            begun, read = time.perf_counter(), 0
+            with log.group(f"g{at}").join("events") as member:
+                while entries := member.poll(BATCH):
+                    read += len(entries)
+                    member.commit()
+            assert read == records
+            groups.append(records / (time.perf_counter() - begun))
+    return {"read_records_per_s": statistics.median(rates), "group_records_per_s": statistics.median(groups)}
 
 
 def opening(folder: Path, records: int) -> dict[str, float]:
@@ -224,6 +247,8 @@ def main() -> None:
         figures = durable_appends(folder, 5, 400 // scale)
         figures |= lone_records(folder, 1000 // scale)
         figures |= four_processes(folder, 400 // scale)
+        figures |= reading(folder, 200_000 // scale)
+        figures |= kafka_figures(folder, events(BATCH), ROW, SCHEMA, scale)
         figures |= opening(folder, 10_000_000 // scale)
         with session("benchmark") as spark:
             figures |= into_spark(spark, folder, 10_000_000 // scale, 5)

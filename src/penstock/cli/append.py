@@ -6,11 +6,11 @@ has appended is not appended again. A checksum kept with each batch tells whethe
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, BinaryIO
+from typing import Annotated, Any, BinaryIO
 
 import typer
 from rich.progress import Progress, TaskID
@@ -18,10 +18,12 @@ from rich.progress import Progress, TaskID
 from penstock.cli.arrow import arrow_batches
 from penstock.cli.console import progress, say
 from penstock.cli.lines import Lines
-from penstock.cli.options import InputFormat, LogPath, TopicName, opened
+from penstock.cli.logs import KafkaSettings, LogPlace, opened_at
+from penstock.cli.options import InputFormat, TopicName
 from penstock.cli.sources import Batch, csv_batches, json_batches, located
 from penstock.errors import CommandError, LogError, PenstockError, SchemaError
 from penstock.log import Appended, Log, Topic
+from penstock.log.protocol import AnyAppended, AnyLog
 
 SUFFIXES = {
     ".csv": InputFormat.CSV,
@@ -46,15 +48,16 @@ class Tally:
         dropped = f"; {self.dropped:,} dropped, because the topic is full" if self.dropped else ""
         return f'{count(self.records)} appended to "{self.topic}"{there}{dropped}'
 
-    def take_in(self, done: Appended, records: int) -> None:
-        self.records += records - done.dropped
-        self.dropped += done.dropped
+    def take_in(self, done: AnyAppended, records: int) -> None:
+        self.records += records - dropped(done)
+        self.dropped += dropped(done)
 
 
-def append(
+def append(  # noqa: PLR0913 (the options of a command)
     topic: TopicName,
     *,
-    log: LogPath = None,
+    log: LogPlace = None,
+    settings: KafkaSettings = None,
     source: Annotated[Path | None, typer.Option("--from", help="The file to read; standard input without it.")] = None,
     form: Annotated[
         InputFormat | None, typer.Option("--format", help="Without it the file's name decides, else JSON lines.")
@@ -76,7 +79,7 @@ def append(
     batches that were written are passed over: every record is there exactly once. That needs the same source
     and the same --batch-size; another source under the same name is refused.
     """
-    with opened(log) as target, _opened_source(source) as (file, name, size):
+    with opened_at(log, settings) as target, _opened_source(source) as (file, name, size):
         declared = target.topic(topic)
         tally = Tally(topic)
         reading = _batches(file, name, declared, form or _format_of(source), size=batch_size, patient=bool(producer))
@@ -86,7 +89,7 @@ def append(
 
 
 def _append_all(
-    log: Log, reading: Iterator[Batch], tally: Tally, *, producer: str | None, bar: Progress, task: TaskID
+    log: AnyLog, reading: Iterator[Batch], tally: Tally, *, producer: str | None, bar: Progress, task: TaskID
 ) -> None:
     for number, batch in enumerate(reading):
         try:
@@ -96,11 +99,18 @@ def _append_all(
         bar.update(task, completed=batch.bytes, records=tally.records)
 
 
-def _append_batch(log: Log, batch: Batch, tally: Tally, *, producer: str | None, number: int) -> None:
+def dropped(done: AnyAppended) -> int:
+    return done.dropped if isinstance(done, Appended) else 0
+
+
+def _append_batch(log: AnyLog, batch: Batch, tally: Tally, *, producer: str | None, number: int) -> None:
     if producer is None:
         tally.take_in(log.append(tally.topic, batch.rows), len(batch.rows))
         return
     note = {"topic": tally.topic, "crc": batch.crc}
+    if not isinstance(log, Log):
+        _append_to_kafka(log, batch, tally, producer, number, note)
+        return
     done = log.append_all({tally.topic: batch.rows}, producer=producer, sequence=number, note=note)
     if not done.repeated:
         tally.take_in(done, len(batch.rows))
@@ -110,6 +120,20 @@ def _append_batch(log: Log, batch: Batch, tally: Tally, *, producer: str | None,
         raise _other_source(batch, producer, number)
     tally.repeated += len(batch.rows) - done.dropped
     tally.dropped += done.dropped
+
+
+def _append_to_kafka(
+    log: AnyLog, batch: Batch, tally: Tally, producer: str, number: int, note: Mapping[str, Any]
+) -> None:
+    """Kafka knows the last commits of a producer only: batches before the newest one are passed over."""
+    last = log.last(producer)
+    if last is None or last.sequence is None or last.sequence < number:
+        log.append_all({tally.topic: batch.rows}, producer=producer, sequence=number, note=note)
+        tally.records += len(batch.rows)
+        return
+    if last.sequence == number and last.note != note:
+        raise _other_source(batch, producer, number)
+    tally.repeated += len(batch.rows)
 
 
 def _other_source(batch: Batch, producer: str, number: int) -> LogError:

@@ -1,9 +1,12 @@
 """The command `penstock`: all commands, and what they do with errors.
 
 An error that Penstock raises on purpose is three lines on standard error and exit code 1, without a traceback
-unless `--debug` is given, wherever on the line. Mistakes on the command line exit with 2, Ctrl-C with 130.
+unless `--debug` is given, wherever on the line; so is a disk that is full, whoever finds it so. Mistakes on the command
+line exit with 2, Ctrl-C with 130.
 """
 
+import errno
+import os
 import sys
 from collections.abc import Callable, Sequence
 from typing import Annotated, Any, Final
@@ -29,7 +32,7 @@ from penstock.cli.run import init, reset, run
 from penstock.cli.test import test
 from penstock.cli.topics import add_column, check, create, describe, topics
 from penstock.cli.view import view
-from penstock.errors import PenstockError
+from penstock.errors import CommandError, PenstockError
 
 Command = Callable[..., None]
 PLAIN: Final[dict[str, Any]] = {"no_args_is_help": True, "rich_markup_mode": None, "add_completion": False}
@@ -78,6 +81,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if "--debug" in given:
             raise
         show(error)
+        sys.exit(1)
+    except OSError as error:
+        if "--debug" in given or error.errno != errno.ENOSPC:
+            raise
+        where = f'"{error.filename}" could not be written.' if error.filename else ""
+        show(CommandError(os.strerror(errno.ENOSPC), detail=where, hint="Make room on the disk."))
         sys.exit(1)
 
 

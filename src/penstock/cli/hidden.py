@@ -4,6 +4,8 @@ from penstock.log import Topic
 from penstock.schema import Map, Scalar, Struct, Type
 
 STAMPS = ("_partition", "_offset", "_place", "_appended_at")
+NO_PLACE = tuple(each for each in STAMPS if each != "_place")
+"""On Kafka there is no order of all topics."""
 MARKS = ("_deleted", "_headers", "_replaces")
 TYPES: dict[str, Type] = {
     "_partition": Scalar("INT"),

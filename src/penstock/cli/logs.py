@@ -5,17 +5,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
-from urllib.parse import urlsplit
 
 import typer
 
+from penstock.app.place import log_in
 from penstock.cli.console import say
 from penstock.cli.options import opened
 from penstock.errors import CommandError
-from penstock.log import Log
 from penstock.log.protocol import AnyLog
+from penstock.log.where import OnKafka, where_of
 
-KAFKA = "kafka"
 LogPlace = Annotated[
     str | None,
     typer.Option(
@@ -31,6 +30,7 @@ KafkaSettings = Annotated[
     typer.Option(
         "--settings",
         metavar="FILE",
+        envvar="PENSTOCK_KAFKA_SETTINGS",
         help="Settings of Kafka's client, as JSON: for security.",
         show_default=False,
     ),
@@ -41,20 +41,16 @@ KafkaSettings = Annotated[
 def opened_at(where: str | None, settings: Path | None = None, *, create: bool = False) -> Iterator[AnyLog]:
     """The log of that address; without one, the log that `opened` finds."""
     known = _settings(settings)
-    place = urlsplit(where or "")
-    if place.scheme == "":
-        if where is None:
-            with opened(None) as log:
-                yield log
-        else:
-            with Log.open(Path(where), create=create) as log:
-                yield log
-        return
-    if place.scheme != KAFKA or not place.netloc:
+    place = log_in(Path()) if where is None else where_of(where)
+    if where and "://" in where and not isinstance(place, OnKafka):
         raise CommandError(f'"{where}" is no log', hint="Name a folder, or kafka://HOST:PORT/PREFIX.")
+    if not isinstance(place, OnKafka):
+        with opened(where, create=create) as log:
+            yield log
+        return
     from penstock.log.kafka import KafkaLog  # noqa: PLC0415 (an extra, which those with folders need not have)
 
-    with KafkaLog.open(place.netloc, prefix=place.path[1:], settings=known, create=create, say=say) as log:
+    with KafkaLog.open(place.servers, prefix=place.prefix, settings=known, create=create, say=say) as log:
         yield log
 
 

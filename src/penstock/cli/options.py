@@ -64,9 +64,9 @@ def opened(path: str | Path | None, *, create: bool = False) -> Iterator[Log]:
         )
     if isinstance(found, OnKafka):
         raise CommandError(
-            f"the log is on Kafka, {found}",
-            detail="These commands look into a log that lies in a folder.",
-            hint="Kafka's own tools read and write its topics, and: penstock log copy",
+            "this command works on a log in a folder only",
+            detail="On Kafka, groups, retention and compaction are Kafka's own; there are no queues, places and marks.",
+            hint="Use Kafka's tools. create, add-column, topics, describe, append, read, tail and copy work there too.",
         )
     with Log.open(found, create=create) as log:
         yield log

@@ -15,6 +15,7 @@ from penstock.cli.console import aligned
 from penstock.cli.hidden import MARKS, STAMPS, type_of
 from penstock.errors import CommandError
 from penstock.log import Entry, Place, Topic
+from penstock.log.protocol import AnyEntry
 from penstock.schema import Decimal, Scalar
 from penstock.text import csv_text, writer
 
@@ -25,9 +26,11 @@ Fields = dict[str, Any]
 NUMBERS = ("TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE")
 
 
-def names_of(topic: Topic, *, hidden: bool, marks: Sequence[str] = MARKS) -> tuple[str, ...]:
+def names_of(
+    topic: Topic, *, hidden: bool, marks: Sequence[str] = MARKS, stamps: Sequence[str] = STAMPS
+) -> tuple[str, ...]:
     """What is shown of a topic where no columns were chosen."""
-    return ((*STAMPS,) if hidden else ()) + topic.schema.names + tuple(marks)
+    return (tuple(stamps) if hidden else ()) + topic.schema.names + tuple(marks)
 
 
 def fields_of(topic: Topic, names: Sequence[str], *, optional: Sequence[str] = ()) -> Callable[[Row], Fields]:
@@ -45,13 +48,14 @@ def fields_of(topic: Topic, names: Sequence[str], *, optional: Sequence[str] = (
     return fields
 
 
-def row_of(entry: Entry) -> Row:
+def row_of(entry: AnyEntry) -> Row:
     """The record with its hidden columns."""
     value = entry.value if isinstance(entry.value, Mapping) else None
     row = value or {"key": entry.key, "value": entry.value, "time": entry.time}
-    stamps = (entry.partition, entry.offset, int(entry.place), entry.appended_at)
+    stamps = {"_partition": entry.partition, "_offset": entry.offset, "_appended_at": entry.appended_at}
+    place = {"_place": int(entry.place)} if isinstance(entry, Entry) else {}
     marks = (entry.deleted, list(entry.headers.items()), entry.replaces)
-    return dict(zip(STAMPS, stamps, strict=True)) | dict(row) | dict(zip(MARKS, marks, strict=True))
+    return stamps | place | dict(row) | dict(zip(MARKS, marks, strict=True))
 
 
 def json_line(fields: Fields) -> str:

@@ -12,11 +12,13 @@ import typer
 from penstock.cli.arrow import stream_schema, write_stream
 from penstock.cli.console import answer, print_lines, reader_gone, say
 from penstock.cli.groups import entries_for
-from penstock.cli.hidden import MARKS
-from penstock.cli.options import Hidden, LogPath, OutputFormat, Partition, TopicName, opened, parse_place, parse_time
+from penstock.cli.hidden import MARKS, NO_PLACE, STAMPS
+from penstock.cli.logs import KafkaSettings, LogPlace, opened_at
+from penstock.cli.options import Hidden, OutputFormat, Partition, TopicName, parse_place, parse_time
 from penstock.cli.output import Fields, fields_of, json_line, names_of, row_of, table_lines, write_csv
 from penstock.errors import CommandError
-from penstock.log import Entry, Log, Start, Topic
+from penstock.log import Log, Place, Start, Topic
+from penstock.log.protocol import AnyEntry, AnyLog
 
 TABLE_ROWS = 100
 
@@ -39,7 +41,8 @@ class Reading:
 def read(  # noqa: PLR0913 (the options of a command)
     topic: TopicName,
     *,
-    log: LogPath = None,
+    log: LogPlace = None,
+    settings: KafkaSettings = None,
     partition: Partition = None,
     offset: Annotated[int | None, typer.Option(help="From this offset on.", min=0, show_default=False)] = None,
     place: Annotated[str | None, typer.Option(metavar="FRAME[:INDEX]", help="From this place on.")] = None,
@@ -57,10 +60,11 @@ def read(  # noqa: PLR0913 (the options of a command)
     """
     start = _start(offset=offset, place=place, time=time)
     chosen = tuple(columns.split(",")) if columns else ()
-    with opened(log) as source, answer() as out:
+    with opened_at(log, settings) as source, answer() as out:
         declared = source.topic(topic)
-        names = chosen or names_of(declared, hidden=hidden, marks=_marks(form, hidden=hidden))
-        found = source.batches(topic, partition=partition, start=start, columns=names)
+        marks, stamps = _marks(form, hidden=hidden), _stamps(source)
+        names = chosen or names_of(declared, hidden=hidden, marks=marks, stamps=stamps)
+        found = _found(source, topic, partition, start, names)
         reading = Reading(declared, _limited(found, limit), names, () if chosen else MARKS)
         _write(reading, form, limit, out)
 
@@ -68,7 +72,8 @@ def read(  # noqa: PLR0913 (the options of a command)
 def tail(  # noqa: PLR0913 (the options of a command)
     topic: TopicName,
     *,
-    log: LogPath = None,
+    log: LogPlace = None,
+    settings: KafkaSettings = None,
     partition: Partition = None,
     from_start: Annotated[bool, typer.Option("--from-start", help="First what is there already.")] = False,
     group: Annotated[
@@ -84,7 +89,7 @@ def tail(  # noqa: PLR0913 (the options of a command)
     """
     if form == OutputFormat.TABLE:
         raise CommandError("a table has an end, and tail has none", hint="Use --format json, csv or arrow.")
-    with opened(log) as source, answer() as out, suppress(KeyboardInterrupt):
+    with opened_at(log, settings) as source, answer() as out, suppress(KeyboardInterrupt):
         entries = _coming(source, topic, partition, group, from_start=from_start, stop=reader_gone(out))
         if form == OutputFormat.JSON:
             for fields in _tailed(source, topic, entries, hidden=hidden):
@@ -92,16 +97,44 @@ def tail(  # noqa: PLR0913 (the options of a command)
                 out.flush()
             return
         declared = source.topic(topic)
-        names = names_of(declared, hidden=hidden, marks=_marks(form, hidden=hidden))
+        names = names_of(declared, hidden=hidden, marks=_marks(form, hidden=hidden), stamps=_stamps(source))
         batches = _one_by_one(entries, stream_schema(declared, names), out)
         _write(Reading(declared, batches, names, ()), form, None, out)
 
 
+def _found(
+    log: AnyLog, topic: str, partition: int | None, start: Start | None, names: tuple[str, ...]
+) -> Iterator[pa.RecordBatch]:
+    if isinstance(log, Log):
+        return log.batches(topic, partition=partition, start=start, columns=names)
+    if isinstance(start, Place):
+        raise CommandError("there are no places on Kafka", hint="Use --offset or --time.")
+    begins = log.begins(topic)
+    chosen = range(len(begins)) if partition is None else [partition]
+    return (
+        batch
+        for part in chosen
+        for batch in log.batches(
+            topic, partition=part, start=_first(begins, part) if start is None else start, columns=names
+        )
+    )
+
+
+def _first(begins: tuple[int, ...], partition: int) -> int:
+    """0 of one that is not there: the log refuses it by its number."""
+    return begins[partition] if partition < len(begins) else 0
+
+
 def _coming(
-    log: Log, topic: str, partition: int | None, group: str | None, *, from_start: bool, stop: Callable[[], bool]
-) -> Iterator[Entry]:
-    if group is None:
+    log: AnyLog, topic: str, partition: int | None, group: str | None, *, from_start: bool, stop: Callable[[], bool]
+) -> Iterator[AnyEntry]:
+    if group is None and isinstance(log, Log):
         return log.tail(topic, partition=partition, from_first=from_start, stop=stop)
+    if group is None:
+        first = min(log.begins(topic), default=0)
+        return log.tail(topic, partition=partition, start=first if from_start else None, stop=stop)
+    if not isinstance(log, Log):
+        raise CommandError("a group on Kafka is Kafka's own", hint="Leave --group out, or use Kafka's own tools.")
     if partition is not None or from_start:
         raise CommandError(
             "a group reads from where it was, and shares the partitions",
@@ -110,7 +143,7 @@ def _coming(
     return entries_for(log, topic, group, stop=stop)
 
 
-def _one_by_one(entries: Iterator[Entry], schema: pa.Schema, out: TextIO) -> Iterator[pa.RecordBatch]:
+def _one_by_one(entries: Iterator[AnyEntry], schema: pa.Schema, out: TextIO) -> Iterator[pa.RecordBatch]:
     """A batch for each record; what was made of the one before is sent on its way first."""
     for entry in entries:
         row = row_of(entry)
@@ -126,6 +159,10 @@ def _start(*, offset: int | None, place: str | None, time: str | None) -> Start 
     if time is not None:
         return parse_time(time)
     return offset
+
+
+def _stamps(log: AnyLog) -> Sequence[str]:
+    return STAMPS if isinstance(log, Log) else NO_PLACE
 
 
 def _marks(form: OutputFormat, *, hidden: bool) -> Sequence[str]:
@@ -181,11 +218,11 @@ def _rows(batch: pa.RecordBatch) -> list[dict[str, object]]:
         ) from None
 
 
-def _tailed(log: Log, name: str, entries: Iterator[Entry], *, hidden: bool) -> Iterator[Fields]:
+def _tailed(log: AnyLog, name: str, entries: Iterator[AnyEntry], *, hidden: bool) -> Iterator[Fields]:
     columns: tuple[str, ...] | None = None
     for entry in entries:
         found = tuple(entry.value) if isinstance(entry.value, Mapping) else ()
         if found != columns:  # at first, and when columns were added
             columns, topic = found, log.topic(name)
-            make = fields_of(topic, names_of(topic, hidden=hidden), optional=MARKS)
+            make = fields_of(topic, names_of(topic, hidden=hidden, stamps=_stamps(log)), optional=MARKS)
         yield make(row_of(entry))

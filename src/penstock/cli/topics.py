@@ -8,9 +8,12 @@ import typer
 from penstock.cli.bounds import Timeout, WhenFull, readers_text
 from penstock.cli.care import retention_of, retention_text
 from penstock.cli.console import aligned, answer, progress
+from penstock.cli.logs import KafkaSettings, LogPlace, opened_at
 from penstock.cli.options import LogPath, TopicName, opened
+from penstock.errors import CommandError
 from penstock.log import Log, Topic
 from penstock.log.bound import Bound
+from penstock.log.protocol import AnyLog
 from penstock.log.retention import FOREVER
 from penstock.log.topic import EventTime
 from penstock.model.duration import parse_duration
@@ -23,7 +26,8 @@ TIME = writer(Scalar("TIMESTAMP"))
 def create(  # noqa: PLR0913 (the options of a command)
     topic: TopicName,
     *,
-    log: LogPath = None,
+    log: LogPlace = None,
+    settings: KafkaSettings = None,
     schema: Annotated[
         str | None, typer.Option(help='Columns, as in Spark SQL: "id BIGINT, name STRING"; a raw topic without them.')
     ] = None,
@@ -52,18 +56,19 @@ def create(  # noqa: PLR0913 (the options of a command)
     Creating the same topic again changes nothing. With --key it is a table: the newest record of a key is its
     row. A raw topic has no columns but key, value and time.
     """
-    with opened(log, create=True) as target:
+    told = EventTime(event_time, parse_duration(plausible)) if event_time else None
+    retention = retention_of(keep_for, keep_bytes, unread=keep_unread, compacted=compacted)
+    with opened_at(log, settings, create=True) as target:
         existed = topic in [each.name for each in target.topics()]
-        made = target.create_topic(
-            topic,
-            schema,
-            partitions=partitions,
-            key=key or (),
-            event_time=EventTime(event_time, parse_duration(plausible)) if event_time else None,
-            retention=retention_of(keep_for, keep_bytes, unread=keep_unread, compacted=compacted),
-        )
-        if bound is not None:
-            target.set_bound(topic, Bound(bound, when_full, parse_duration(timeout)))
+        if isinstance(target, Log):
+            made = target.create_topic(
+                topic, schema, partitions=partitions, key=key or (), event_time=told, retention=retention
+            )
+            if bound is not None:
+                target.set_bound(topic, Bound(bound, when_full, parse_duration(timeout)))
+        else:
+            check_kafkas_own(kept=retention != FOREVER, bounded=bound is not None)
+            made = target.create_topic(topic, schema, partitions=partitions, key=key or (), event_time=told)
         with answer() as out:
             out.write(f'topic "{topic}" {"is there already" if existed else "created"}: {_kind(made)}\n')
 
@@ -72,36 +77,38 @@ def add_column(
     topic: TopicName,
     column: Annotated[str, typer.Argument(metavar="COLUMN", help='The new column: "city STRING".', show_default=False)],
     *,
-    log: LogPath = None,
+    log: LogPlace = None,
+    settings: KafkaSettings = None,
 ) -> None:
     """Add a column to a topic.
 
     In the records that are there it is NULL. Several columns are separated by commas.
     """
-    with opened(log) as target:
+    with opened_at(log, settings) as target:
         added = parse_schema(column)
         grown = target.change_schema(topic, f"{target.topic(topic).schema}, {added}")
         with answer() as out:
             out.write(f'topic "{topic}" has the columns {grown.schema}\n')
 
 
-def topics(log: LogPath = None) -> None:
+def topics(log: LogPlace = None, *, settings: KafkaSettings = None) -> None:
     """List the topics of a log."""
-    with opened(log) as source, answer() as out:
-        rows = [["topic", "records", "partitions", "kind"]]
+    with opened_at(log, settings) as source, answer() as out:
+        rows = [["topic", "records" if isinstance(source, Log) else "offsets", "partitions", "kind"]]
         for topic in source.topics():
-            records = source.describe(topic.name).records
+            records = _records(source, topic.name)
             rows.append([topic.name, f"{records:,}", str(topic.partitions), _kind(topic)])
         out.writelines(f"{line}\n" for line in aligned(rows, right=(1, 2)))
 
 
-def describe(topic: TopicName, log: LogPath = None) -> None:
+def describe(topic: TopicName, log: LogPlace = None, *, settings: KafkaSettings = None) -> None:
     """Show a topic: its columns and partitions.
 
     And what recovery had to set aside, if it had to.
     """
-    with opened(log) as source, answer() as out:
-        out.writelines(f"{line}\n" for line in _description(source, topic))
+    with opened_at(log, settings) as source, answer() as out:
+        lines = _description(source, topic) if isinstance(source, Log) else _on_kafka(source, topic)
+        out.writelines(f"{line}\n" for line in lines)
 
 
 def check(log: LogPath = None) -> None:
@@ -125,14 +132,46 @@ def _kind(topic: Topic) -> str:
     return key + (f", event time {topic.event_time}" if topic.event_time else "")
 
 
+def check_kafkas_own(*, kept: bool, bounded: bool) -> None:
+    """Refuses what the embedded log alone can be told of a topic."""
+    if kept or bounded:
+        raise CommandError(
+            "how long records are kept on Kafka is a setting of Kafka" if kept else "a topic on Kafka has no bound",
+            hint="Leave it out, and say it to Kafka: retention.ms, retention.bytes, cleanup.policy."
+            if kept
+            else "Leave --bound out.",
+        )
+
+
+def _records(log: AnyLog, topic: str) -> int:
+    """On Kafka offsets: some of them are marks of transactions."""
+    if isinstance(log, Log):
+        return log.describe(topic).records
+    return sum(log.ends(topic)) - sum(log.begins(topic))
+
+
+def _columns(topic: Topic) -> Iterator[str]:
+    columns = [[c.name, type_text(c.type), "" if c.nullable else "NOT NULL"] for c in topic.schema.columns]
+    yield from aligned([["column", "type", ""], *columns])
+    yield ""
+
+
+def _on_kafka(log: AnyLog, name: str) -> Iterator[str]:
+    topic = log.topic(name)
+    yield f"{topic.name}: {_kind(topic)}; on Kafka, where marks of transactions have offsets too"
+    yield ""
+    yield from _columns(topic)
+    ends = zip(log.begins(name), log.ends(name), strict=True)
+    states = [[str(at), str(begin), str(end)] for at, (begin, end) in enumerate(ends)]
+    yield from aligned([["partition", "begin", "end"], *states], right=(0, 1, 2))
+
+
 def _description(log: Log, name: str) -> Iterator[str]:
     found = log.describe(name)
     topic = found.topic
     yield f"{topic.name}: {_kind(topic)}; {found.records:,} record{'' if found.records == 1 else 's'}"
     yield ""
-    columns = [[c.name, type_text(c.type), "" if c.nullable else "NOT NULL"] for c in topic.schema.columns]
-    yield from aligned([["column", "type", ""], *columns])
-    yield ""
+    yield from _columns(topic)
     states = [[str(p.partition), str(p.begin), str(p.end), TIME(p.largest_time) or ""] for p in found.partitions]
     yield from aligned([["partition", "begin", "end", "largest event time"], *states], right=(0, 1, 2))
     if topic.retention != FOREVER:

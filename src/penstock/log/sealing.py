@@ -5,6 +5,7 @@ first append after opening looks for what earlier processes left undone, and so 
 waits for the stretch at hand, never for another process.
 """
 
+import errno
 import fcntl
 import os
 import time
@@ -13,6 +14,7 @@ from contextlib import contextmanager
 from threading import Event, Lock, Thread
 from typing import Protocol
 
+from penstock.errors import LogError
 from penstock.log.disk import Disk
 from penstock.log.journal import Journal
 from penstock.log.sealed import seal
@@ -100,6 +102,8 @@ class Sealing:
             return
         try:
             yield journal
+        except OSError as error:
+            raise _not_written(error) from error
         finally:
             journal.close()
             os.close(file)
@@ -124,3 +128,11 @@ class Sealing:
         self._stop.set()
         if self._thread:
             self._thread.join()
+
+
+def _not_written(error: OSError) -> LogError:
+    return LogError(
+        f"files of the log could not be written anew: {os.strerror(error.errno) if error.errno else error}",
+        detail="No record is lost; what was begun is done when it is tried again.",
+        hint="Make room on the disk." if error.errno == errno.ENOSPC else "",
+    )

@@ -5,6 +5,7 @@ wait for it. On Kafka it is a producer for each partition, whose sequence is the
 name at a time.
 """
 
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from datetime import timedelta
@@ -86,6 +87,8 @@ class ProducerFeed:
                 until = min(end, start + limit - len(found))
                 found += self._log.read(self._topic, partition=part, start=start, end=until, bad=self._bad)
                 self._next[part] = until
+        if not found:
+            time.sleep(WAIT.total_seconds())
         return found
 
     def commit(self) -> bool:

@@ -153,6 +153,8 @@ class Publishing:
             for at in sent.refused:
                 batch[at].sent = False  # it is surely not there
             self._patience.wait(f"it refused {len(sent.refused)} of {len(batch)} messages")
+        else:
+            self._patience.there()
 
     def _settle(self, batch: Sequence[Going], taken: set[int], returned: dict[int, str]) -> None:
         for at, why in returned.items():

@@ -34,8 +34,8 @@ class Patience:
 
     def there(self) -> None:
         """It answers."""
-        self._since = time.monotonic()
         if self._away:
+            self._since = time.monotonic()
             self._say(f"RabbitMQ at {self._address} is there again")
         self._away = False
 

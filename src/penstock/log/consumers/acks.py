@@ -47,7 +47,8 @@ class Acks:
                 os.ftruncate(self._file, len(self.pending) * SIZE)  # or those after it could not be read
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         except OSError as error:
-            raise LogError(f"an acknowledgement could not be written: {error.strerror}") from error
+            room = "Make room on the disk." if error.errno == errno.ENOSPC else ""
+            raise LogError(f"an acknowledgement could not be written: {error.strerror}", hint=room) from error
         self.pending.append(ack)
 
     def take_in(self, db: apsw.Connection) -> None:
