@@ -94,12 +94,11 @@ def _merge_bag(cursor: Any, table: Table, part: Part) -> None:
 def _first_too_much(cursor: Any, table: Table, net: Bagged, row: bytes) -> int:
     """The number of the change that takes away one that is not there."""
     there = _found(cursor, f"SELECT count(*) FROM {table.base} WHERE {ROW} = '{row.hex()}'::uuid")[0]
-    at = -1
     for at, (each, weight) in enumerate(zip(net.all, net.weights, strict=True)):
         there += weight if each == row else 0
         if there < 0:
-            break
-    return at
+            return at
+    raise AssertionError("there are enough")
 
 
 def _stage(cursor: Any, table: Table, ours: Sequence[Wire], rows: pa.StructArray, at: Sequence[int]) -> None:
@@ -110,7 +109,7 @@ def _stage(cursor: Any, table: Table, ours: Sequence[Wire], rows: pa.StructArray
     whole = len(at) == len(rows) and bool((wanted == np.arange(len(at))).all())
     chosen = rows if whole else rows.take(pa.array(wanted, mask=wanted < 0))
     columns = sent_columns(table.view.schema, chosen)
-    far: dict[int, dict[str, int]] = defaultdict(dict)
+    far: dict[int, dict[str, int | str]] = defaultdict(dict)
     for number, column in enumerate(columns):
         for row, value in column.far.items():
             far[row][str(number)] = value
@@ -119,7 +118,7 @@ def _stage(cursor: Any, table: Table, ours: Sequence[Wire], rows: pa.StructArray
         copy.write(copied([*ours, texts, *(column.stored for column in columns)]))
 
 
-def _texts(far: dict[int, dict[str, int]], count: int) -> Wire:
+def _texts(far: dict[int, dict[str, int | str]], count: int) -> Wire:
     if not far:
         return Wire(np.full(count, -1), np.empty(0, np.uint8))
     return of_bytes([json.dumps(far[at]).encode() if at in far else None for at in range(count)])

@@ -88,8 +88,7 @@ def _struct(table: Table, page: Sequence[Sequence[Any]]) -> pa.StructArray:
     for at, text in enumerate(fars):
         for column, value in json.loads(text).items() if text else ():
             type_ = table.view.schema.columns[int(column)].type
-            assert isinstance(type_, Scalar)
-            columns[int(column)][at] = value - TIMES[type_.name]
+            columns[int(column)][at] = value - TIMES[type_.name] if isinstance(type_, Scalar) else value
     declared = table.view.schema.columns
     arrays = [_array(column.type, values) for column, values in zip(declared, columns, strict=True)]
     fields = [pa.field(column.name, arrow_type(column.type)) for column in declared]

@@ -22,7 +22,7 @@ from penstock.views.postgres.catalog import Catalog
 from penstock.views.postgres.connecting import connected, told, transaction
 from penstock.views.postgres.merging import merge
 from penstock.views.postgres.showing import show
-from penstock.views.postgres.tables import Table, check_schema
+from penstock.views.postgres.tables import INDEXES, Table, check_schema
 from penstock.views.step import Change, Lineage, Position, Step
 from penstock.views.steps import grouped
 
@@ -40,6 +40,7 @@ class PostgresStore:
         self._held: Any = None
         self._generation = -1
         self._tables: dict[str, Table] = {}
+        self._merging: Table | None = None
 
     def __repr__(self) -> str:
         return f"PostgresStore({without_secrets(self._url)!r}, {self._catalog.schema!r})"
@@ -66,7 +67,8 @@ class PostgresStore:
             self._apply(steps)
         except errors.ProgramLimitExceeded as error:  # a value is too long for an index
             self._drop_indexes(error)
-            self._apply(steps)
+            with told(self._url):
+                self._apply(steps)
 
     def _apply(self, steps: Sequence[Step]) -> None:
         with self._transaction() as cursor:
@@ -139,7 +141,8 @@ class PostgresStore:
                 if len(change):
                     parts[change.view].append((step.position.frame, change))
         for view, changes in parts.items():
-            merge(cursor, self._tables[view], changes, used)
+            self._merging = self._tables[view]
+            merge(cursor, self._merging, changes, used)
         if steps:
             self._catalog.move(cursor, steps[-1].position)
 
@@ -155,21 +158,13 @@ class PostgresStore:
                 self._say(_too_long(table, error))
 
     def _drop_indexes(self, error: psycopg.Error) -> None:
-        """Takes away the index that has no room for a value: rows go before indexes."""
-        name = error.diag.constraint_name or ""
-        table = next((each for each in self._tables.values() if name.startswith(f"{each.bare}_")), None)
+        """Takes away the indexes of the view that had no room for a value: rows go before indexes."""
+        table = self._merging
+        assert table is not None
         with self._transaction() as cursor:
-            for each in [table] if table else self._tables.values():
-                cursor.execute(
-                    "SELECT format('%%I.%%I', n.nspname, c.relname) FROM pg_index i JOIN pg_class c ON c.oid = indexrelid "
-                    "JOIN pg_namespace n ON n.oid = c.relnamespace WHERE indrelid = %s::regclass "
-                    "AND NOT EXISTS (SELECT FROM pg_attribute a WHERE a.attrelid = indexrelid AND attname IN "
-                    "('_penstock_key', '_penstock_row'))",
-                    [each.base],
-                )
-                for (index,) in cursor.fetchall():
-                    cursor.execute(f"DROP INDEX {index}")
-                self._say(_too_long(each, error))
+            for (index,) in cursor.execute(INDEXES, [table.base]).fetchall():
+                cursor.execute(f"DROP INDEX {index}")
+        self._say(_too_long(table, error))
 
     def _tidy(self, generation: int) -> None:
         """Drops what counts for nobody any more, unless somebody reads it still; the next switch tries again."""

@@ -176,7 +176,7 @@ class Table:
 
     @property
     def missing(self) -> str:
-        """The identity of a key whose row is not there as it should be, or of a bag's row of which there are too few."""
+        """The identity of a key whose row is not there as it should be, or of a bag's row of which too few are."""
         if self.view.key:
             there = f"SELECT 1 FROM {self.base} t WHERE {_THERE}"
             return f"SELECT s.{KEY} FROM {self.stage} s WHERE s._old IS NOT NULL AND NOT EXISTS ({there}) LIMIT 1"
@@ -195,6 +195,12 @@ class Table:
         return f"SELECT {self.columns} FROM {self.base} WHERE {of} = '{{}}'::uuid LIMIT 3"
 
 
+INDEXES = f"""
+SELECT format('%%I.%%I', n.nspname, c.relname) FROM pg_index JOIN pg_class c ON c.oid = indexrelid
+JOIN pg_namespace n ON n.oid = c.relnamespace WHERE indrelid = %s::regclass AND NOT EXISTS
+  (SELECT FROM pg_attribute a WHERE a.attrelid = indexrelid AND attname IN ('{KEY}', '{ROW}'))
+"""
+"""The indexes of a table that are for readers."""
 _THERE = f"t.{KEY} = s.{KEY} AND t.{ROW} = s._old"
 
 

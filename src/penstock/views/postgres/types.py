@@ -11,6 +11,8 @@
 | DATE, TIMESTAMP, TIMESTAMP_NTZ | date, timestamptz, timestamp; beyond what these hold, the infinities |
 | ARRAY, MAP, STRUCT | jsonb, in which what lies inside is as in the SQLite store |
 
+Where PostgreSQL has no such value (a far time, the order of a map), the value itself stands in a column of ours.
+
 A column has two forms on its way: *exact*, from which the identity of a row is computed (equal values are equal bytes,
 different ones are not), and *stored*. They differ where PostgreSQL has no such value, and in the sign of zero.
 """
@@ -18,12 +20,10 @@ different ones are not), and *stored*. They differ where PostgreSQL has no such 
 import json
 from dataclasses import dataclass
 
-
 import numpy as np
 import pyarrow as pa
 
-
-from penstock.schema import Decimal, Scalar, Type
+from penstock.schema import Decimal, Scalar, Type, has_map
 from penstock.views.nested import to_json
 from penstock.views.postgres.texts import escaped_array, escaped_json
 from penstock.views.postgres.wires import Numbers, Wire, fixed, of_binary, of_bytes, valid
@@ -85,16 +85,18 @@ def staged(type_: Type) -> str:
 
 @dataclass(frozen=True)
 class Sent:
-    """A column in both forms. `far` are the rows whose value PostgreSQL does not have: what it is there."""
+    """A column in both forms. `far` are the rows whose value PostgreSQL does not have, and that value."""
 
     exact: Wire
     stored: Wire
-    far: dict[int, int]
+    far: dict[int, int | str]
 
 
 def sent(type_: Type, array: pa.Array) -> Sent:
+    if isinstance(type_, Decimal):
+        return _same(of_binary(array.cast(pa.string())))
     if not isinstance(type_, Scalar):
-        return _same(of_binary(array.cast(pa.string())) if isinstance(type_, Decimal) else _json(type_, array))
+        return _json(type_, array)
     match type_.name:
         case "STRING":
             return Sent(of_binary(array), of_binary(escaped_array(array)), {})
@@ -121,10 +123,24 @@ def _numbers(array: pa.Array, type_: pa.DataType) -> Numbers:
     return found
 
 
-def _json(type_: Type, array: pa.Array) -> Wire:
-    values = [None if value is None else escaped_json(value) for value in to_json(type_, array)]
-    texts = [None if value is None else json.dumps(value, ensure_ascii=False).encode() for value in values]
-    return of_bytes(texts)
+def _json(type_: Type, array: pa.Array) -> Sent:
+    """jsonb orders the names of an object anew: what order a map had is kept apart."""
+    values = [escaped_json(value) for value in to_json(type_, array)]
+    texts = [None if value is None else json.dumps(value, ensure_ascii=False) for value in values]
+    wire = of_bytes([None if text is None else text.encode() for text in texts])
+    moved = [at for at, value in enumerate(values) if _is_reordered(value)] if has_map(type_) else []
+    return Sent(wire, wire, {at: texts[at] or "" for at in moved})
+
+
+def _is_reordered(value: object) -> bool:
+    match value:
+        case dict():
+            names = [(len(name.encode()), name.encode()) for name in value]
+            return names != sorted(names) or any(map(_is_reordered, value.values()))
+        case list():
+            return any(map(_is_reordered, value))
+        case _:
+            return False
 
 
 def _floats(name: str, array: pa.Array) -> Sent:
@@ -149,5 +165,5 @@ def _times(name: str, values: Numbers, is_valid: Numbers, epoch: int, within: tu
         return _same(exact)
     bounds = np.iinfo(values.dtype)
     stored = np.where(early, bounds.min, np.where(late, bounds.max, shifted)).astype(BIG[name])
-    far = {int(at): int(values[at]) for at in np.flatnonzero(early | late)}
+    far: dict[int, int | str] = {int(at): int(values[at]) for at in np.flatnonzero(early | late)}
     return Sent(exact, fixed(stored, is_valid), far)
