@@ -18,7 +18,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from penstock.engine.catalyst import Reader
 from penstock.engine.code import code_digest
-from penstock.engine.columns import can_be_key, check_columns, declared_key
+from penstock.engine.columns import can_be_key, check_columns, declared_key, schema_of
 from penstock.engine.failing import last_cause
 from penstock.engine.filing import check_grows, partition_columns
 from penstock.engine.flows import Flows
@@ -162,7 +162,7 @@ class _Compiler:
             self._flows.add(view, reader.read(frame), key)
             check_grows(view, self._result.graph, self._views)
             self._result.partitions[view.name] = partition_columns(view, frame._jdf.schema())
-            self._result.indexes[view.name] = index_columns(view, frame._jdf.schema())
+            self._result.indexes[view.name] = index_columns(view, schema_of(frame._jdf.schema()))
             if late:
                 self._flows.add_late(view, [reader.read(each) for each in late])
                 self._result.late[view.name] = late[0]._jdf.schema()

@@ -1,17 +1,13 @@
 """Indexes of a view: the columns that its declaration names, as the view spells them."""
 
-from penstock.engine.columns import schema_of
-from penstock.engine.nodes import Handle
 from penstock.errors import EngineError, did_you_mean
 from penstock.model import View
 from penstock.schema import Decimal, Scalar, Schema, type_text
 
 
-def index_columns(view: View, struct: Handle) -> tuple[tuple[str, ...], ...]:
-    if view.options.index is None:
-        return ()
-    schema = schema_of(struct)
-    return tuple(tuple(_column(view, name, schema) for name in columns) for columns in view.options.index)
+def index_columns(view: View, schema: Schema) -> tuple[tuple[str, ...], ...]:
+    """The columns of each index; refuses those that the view does not have, or that cannot be looked for."""
+    return tuple(tuple(_column(view, name, schema) for name in columns) for columns in view.options.index or ())
 
 
 def _column(view: View, name: str, schema: Schema) -> str:
