@@ -31,7 +31,7 @@ def rows(first: int, count: int, version: int) -> pa.StructArray:
     columns = [
         pa.array(ids),
         pa.array([f"city {each % 1000}" for each in ids]),
-        pa.array((ids + version) % 100_000).cast(pa.decimal128(12, 0)).cast(pa.decimal128(12, 2)),
+        pa.array((ids + version) % 100_000).cast(pa.decimal128(19, 0)).cast(pa.decimal128(12, 2)),
         pa.array(ids / 7 + version),
         pa.array(ids * 1_000_000 + version).cast(pa.timestamp("us", "UTC")),
     ]

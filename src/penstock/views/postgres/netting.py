@@ -76,11 +76,11 @@ def keyed(part: Part) -> Keyed:
     olds, old_keys = identities(part.view, part.old)
     news, new_keys = identities(part.view, part.new)
     net: dict[bytes, tuple[Identity, int, int]] = {}
-    for at, (old, new) in enumerate(zip(olds, news, strict=True)):
-        key = old_keys[at] or new_keys[at]
+    for at, (old, new, old_key, new_key) in enumerate(zip(olds, news, old_keys, new_keys, strict=True)):
+        key = old_key or new_key
         if key is None:
             raise Nameless(at)
-        if old is not None and new is not None and old_keys[at] != new_keys[at]:
+        if new_key is not None and new_key != key:
             raise OtherKey(at)
         before = net.get(key)
         if before is None:
@@ -90,13 +90,13 @@ def keyed(part: Part) -> Keyed:
             if (news[last] if last >= 0 else None) != old:
                 raise Unfit(at, last)
             net[key] = before[0], at if new is not None else -1, before[2]
-    found = [(key, old, at) for key, (old, at, _) in net.items() if old is not None or at >= 0]
+    found = [(_identity(key), *each) for key, each in net.items() if each[0] is not None or each[1] >= 0]
     return Keyed(
-        [key for key, _, _ in found],
-        [old for _, old, _ in found],
-        [news[at] if at >= 0 else None for _, _, at in found],
-        [at for _, _, at in found],
-        {key: first for key, (_, _, first) in net.items()},
+        [key for key, _, _, _ in found],
+        [old for _, old, _, _ in found],
+        [news[at] if at >= 0 else None for _, _, at, _ in found],
+        [at for _, _, at, _ in found],
+        {key: first for key, _, _, first in found},
     )
 
 
@@ -140,8 +140,8 @@ def _either(part: Part, came: Numbers) -> pa.StructArray:
     return both.take(pa.array(np.arange(len(came)) + np.where(came, 0, len(came))))
 
 
-def identities(view: View, rows: pa.StructArray) -> tuple[list[Identity], list[Identity]]:
-    """Of each row, and of its key; None where there is no row."""
+def identities(view: View, rows: pa.StructArray) -> tuple[list[Identity], list[bytes | None]]:
+    """The identity of each row, and the exact bytes of its key; None where there is no row."""
     count = len(rows)
     is_valid = valid(rows)
     if not is_valid.any():
@@ -150,8 +150,8 @@ def identities(view: View, rows: pa.StructArray) -> tuple[list[Identity], list[I
     columns = sent_columns(view.schema, held)
     names = (*view.key, *(name for name in view.schema.names if name not in view.key))
     laid = rows_of([columns[view.schema.names.index(name)].exact for name in names])
-    whole: list[Identity] = [_identity(each) for each in laid.pieces(0)]
-    keys: list[Identity] = [_identity(each) for each in laid.pieces(len(view.key))] if view.key else [None] * len(held)
+    whole: list[Identity] = [_identity(each) for each in laid.pieces(len(names))]
+    keys: list[bytes | None] = [*laid.pieces(len(view.key))] if view.key else [None] * len(held)
     return _spread(whole, is_valid), _spread(keys, is_valid)
 
 
@@ -159,7 +159,7 @@ def sent_columns(schema: Schema, rows: pa.StructArray) -> list[Sent]:
     return [sent(column.type, array) for column, array in zip(schema.columns, rows.flatten(), strict=True)]
 
 
-def _identity(data: memoryview) -> bytes:
+def _identity(data: bytes) -> bytes:
     return blake2b(data, digest_size=16).digest()
 
 

@@ -68,10 +68,10 @@ class Rows:
     starts: Numbers
     ends: Numbers
 
-    def pieces(self, columns: int) -> list[memoryview]:
+    def pieces(self, columns: int) -> list[bytes]:
         """Of each row the bytes of its first columns."""
-        held = memoryview(self.data)
-        ends = self.ends[:, columns - 1].tolist() if columns else self.starts[1:].tolist()
+        held = self.data.tobytes()
+        ends = self.ends[:, columns - 1].tolist()
         return [held[start:end] for start, end in zip(self.starts[:-1].tolist(), ends, strict=True)]
 
 
