@@ -11,7 +11,7 @@ BENCHMARKS := $(filter-out _%,$(notdir $(basename $(wildcard benchmarks/*.py))))
 PYTEST := $(BIN)/python -m pytest -q -n 2 --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help setup kernel demo test check lint soak fuzz bench bench-log bench-queue bench-engine bench-tpch bench-growth bench-windows bench-nexmark bench-rivals bench-latency bench-kafka flink kafka kafka-stop kafka-jars rabbitmq rabbitmq-stop format wheel clean
+.PHONY: help setup kernel demo test check lint soak fuzz bench bench-log bench-queue bench-engine bench-tpch bench-growth bench-windows bench-nexmark bench-rivals bench-latency bench-kafka bench-stores flink kafka kafka-stop kafka-jars rabbitmq rabbitmq-stop postgres postgres-stop format wheel clean
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -21,12 +21,12 @@ setup: kernel ## make .venv with all dependencies, build the kernel; quick when 
 demo: setup ## a shop's pipeline at work: orders arrive, customers move, views change; half a minute
 	@$(BIN)/penstock demo
 
-test: setup ## all tests, two side by side: those that need no Spark, then the others; with Kafka where Maven is there, with RabbitMQ where apt-get is
+test: setup ## all tests, two side by side: those that need no Spark, then the others; with Kafka where Maven is there, with RabbitMQ and PostgreSQL where apt-get is
 	@$(PYTEST) -m "not spark"
 	@$(PYTEST) -m spark
 
 check: lint ## lint, and the tests that need no Java
-	@$(PYTEST) -m "not spark and not kafka and not rabbitmq"
+	@$(PYTEST) -m "not spark and not kafka and not rabbitmq and not postgres"
 
 lint: $(READY) ## format, lint, types, imports between rooms
 	@$(BIN)/ruff format --check .
@@ -76,6 +76,9 @@ bench-latency: setup ## from an append to the visible change, at steady rates; S
 bench-kafka: setup ## Spark reading a topic of Kafka, by our reader and by Spark's own connector
 	@$(BIN)/python -m benchmarks.kafka
 
+bench-stores: setup ## how many changed rows stores of views take in a second: PostgreSQL and SQLite
+	@$(BIN)/python -m benchmarks.stores
+
 kafka: $(READY) ## Apache Kafka on loopback, port 9092; NODES=3 are three nodes; its jars are fetched with Maven
 	@$(BIN)/python -m services.kafka start $(or $(NODES),1)
 
@@ -90,6 +93,12 @@ rabbitmq: $(READY) ## RabbitMQ on loopback, port 5672; fetched from Debian, unpa
 
 rabbitmq-stop: $(READY) ## end what `make rabbitmq` has started; its durable queues stay in .services
 	@$(BIN)/python -m services.rabbitmq stop
+
+postgres: $(READY) ## PostgreSQL on loopback, port 5432; Debian's, unpacked in .services unless it is installed
+	@$(BIN)/python -m services.postgres start
+
+postgres-stop: $(READY) ## end what `make postgres` has started; its data stays in .services
+	@$(BIN)/python -m services.postgres stop
 
 format: setup ## format the Python code and mend what ruff can mend
 	@$(BIN)/ruff format .

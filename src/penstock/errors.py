@@ -4,9 +4,12 @@ Every error that Penstock raises on purpose is a `PenstockError`. Its text is th
 `detail` what was found, `hint` what to try. The command line prints them as they are, without a traceback.
 """
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from difflib import get_close_matches
+
+SECRETS = re.compile(r"""(?<=://)([^\s'":/@]*):[^\s'"]*@|([?&]password=)[^\s'"&]*""")
 
 
 @dataclass(frozen=True)
@@ -121,6 +124,11 @@ class CommandError(PenstockError):
     """A command was given something that it cannot work with."""
 
 
+def without_secrets(text: str) -> str:
+    """The text with no password of an address in it."""
+    return SECRETS.sub(lambda found: f"{found[2]}***" if found[2] else f"{found[1]}:***@", text)
+
+
 def did_you_mean(word: str, known: Iterable[str], *, otherwise: str = "") -> str:
     """The hint that names the nearest known word, or `otherwise`."""
     close = get_close_matches(word, list(known), n=1)
@@ -129,6 +137,8 @@ def did_you_mean(word: str, known: Iterable[str], *, otherwise: str = "") -> str
 
 def _shown(spot: Spot, *, width: int = 100) -> list[str]:
     """The place, its line (of a very long one the part around the column) and a mark beneath the column."""
+    if (safe := without_secrets(spot.text)) != spot.text:  # columns are no longer where they were
+        return [f"  at:     {spot}", f"{'':10}{safe[:width].strip()}"]
     first = max(0, spot.column - 1 - width // 2) if len(spot.text) > width else 0
     before, after = "..." if first else "", "..." if len(spot.text) > first + width else ""
     line = before + spot.text[first : first + width].replace("\t", " ").rstrip() + after

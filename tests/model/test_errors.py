@@ -59,6 +59,13 @@ REFUSED = {
     "view-key-twice": "CREATE VIEW v WITH (key = 'a, A') AS SELECT 1;",
     "view-partition-twice": "CREATE VIEW v WITH (store = 'files', partition_by = 'day, Day') AS SELECT 1;",
     "view-partition-of-no-files": "CREATE VIEW v WITH (store = 'topic', partition_by = 'day') AS SELECT 1;",
+    "view-index": "CREATE VIEW v WITH (index = 'city hour') AS SELECT 1;",
+    "view-index-empty": "CREATE VIEW v WITH (index = 'city; ') AS SELECT 1;",
+    "view-index-twice": "CREATE VIEW v WITH (index = 'city; hour, Hour') AS SELECT 1;",
+    "view-index-of-a-topic": "CREATE VIEW v WITH (store = 'topic', index = 'city') AS SELECT 1;",
+    "store-address": "SET store = 'postgresqk://ann:hunter2@db/views';",
+    "store-address-port": "SET store = 'postgresql://ann:hunter2@db:port/views';",
+    "store-twice": "SET store = 'postgresql://db/views';\nSET store = 'postgresql://ann:p@ss@db/views';",
     "view-of-files-hidden": "CREATE VIEW _v WITH (store = 'files') AS SELECT 1;",
     # Options
     "option-of-a-view-unknown": "CREATE VIEW v WITH (stor = 'none') AS SELECT 1;",

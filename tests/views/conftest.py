@@ -7,9 +7,29 @@ import pytest
 
 from penstock.log import Log
 from penstock.views import SqliteStore
+from services.postgres import Server
+from tests.views.postgres import new_schema, server_for_tests
 from tests.views.shop import Shop
 
 pytest.register_assert_rewrite("tests.views.contract", "tests.views.contract_leaving")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if "postgres" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.postgres)
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Server]:
+    """The server of this process. A test that kills it leaves it whole."""
+    yield from server_for_tests()
+
+
+@pytest.fixture
+def schema() -> str:
+    """A schema of PostgreSQL that is not there yet."""
+    return new_schema()
 
 
 @pytest.fixture

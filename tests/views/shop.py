@@ -24,6 +24,7 @@ class Declared:
     key: tuple[str, ...] = ()
     store: str = "table"
     partition_by: tuple[str, ...] = ()
+    index: tuple[tuple[str, ...], ...] = ()
 
 
 VIEWS = {
@@ -66,7 +67,12 @@ class Shop:
     def announce(self) -> int:
         """Makes this the lineage that readers see."""
         views = {
-            view: {"key": list(each.key), "store": each.store, "partition_by": list(each.partition_by)}
+            view: {
+                "key": list(each.key),
+                "store": each.store,
+                "partition_by": list(each.partition_by),
+                "index": [list(columns) for columns in each.index],
+            }
             for view, each in self.views.items()
         }
         note = {"pipeline": self.pipeline, "current": self.lineage, "views": views, "reads": []}

@@ -17,7 +17,7 @@ from tests.views.contract_leaving import *  # noqa: F403
 
 def example() -> str:
     """The code in the module's documentation."""
-    found = re.search(r"complete:\n\n(.*?)\n\n`tests", inspect.getdoc(documented) or "", re.DOTALL)
+    found = re.search(r"complete:\n\n(.*?)\n\n`penstock", inspect.getdoc(documented) or "", re.DOTALL)
     assert found
     return textwrap.dedent(found.group(1))
 

@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from penstock.app.pipelines import Opened, Setting, opened, run_pipeline
+from penstock.app.stores import purge
 from penstock.engine.whole import check_whole
 from penstock.errors import CommandError
 from penstock.log import Log
 from penstock.log.excision import Excised
-from penstock.views import SqliteStore, current
+from penstock.views import current
 
 Told = Callable[[str], None]
 
@@ -75,5 +76,4 @@ def _clear(folder: Path, at: Opened) -> None:
         assert lineage is not None
         old = _topics_of(log, at.pipeline.name, before=lineage.number)
         log.forget([name for name in old if log.begins(name) != log.ends(name)])
-    with SqliteStore(at.place.store) as store:
-        store.purge()
+    purge(at.store, at.pipeline.name)

@@ -16,6 +16,7 @@ from typing import Any, Unpack
 from penstock.app.keeping import filed, kept
 from penstock.app.place import Opening, Place, place_of
 from penstock.app.progress import Meter, Progress
+from penstock.app.stores import remove
 from penstock.engine.checkpoint import check_fits
 from penstock.engine.compile import compiled
 from penstock.engine.explain import explained
@@ -34,6 +35,7 @@ from penstock.log.opening import opened_log
 from penstock.log.protocol import OrderedLog
 from penstock.log.where import Where
 from penstock.model import Pipeline, load_pipeline
+from penstock.model.stores import OnPostgres
 
 
 @dataclass(frozen=True)
@@ -73,6 +75,11 @@ class Opened:
     @property
     def log(self) -> Where:
         return self.place.log(self.pipeline, self.setting.log)
+
+    @property
+    def store(self) -> Path | OnPostgres:
+        """Where the tables of the views are."""
+        return self.pipeline.options.store or self.place.store
 
     @contextmanager
     def opened_log(self, *, create: bool = True, **how: Unpack[Opening]) -> Iterator[OrderedLog]:
@@ -133,7 +140,9 @@ def working(at: Opened, watch: Watch = NOBODY, *, anew: bool = False, once: bool
         log = held.enter_context(at.opened_log(say=watch.on_wait, admits=True, owner=epoch_name(at.pipeline)))
         ensure_sources(log, at.pipeline)
         on_trouble = _naming(at.place, watch.on_trouble)
-        held.enter_context(kept(log, name, at.place.store, on_trouble, watch.on_stage))
+        if at.store != at.place.store:  # what lies there would be taken for the answers
+            remove(at.place.store)
+        held.enter_context(kept(log, name, at.store, on_trouble, watch.on_stage))
         if at.has_files:
             held.enter_context(filed(log, name, at.place.files, on_trouble))
         if (

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from penstock.app.pipelines import HERE, Opened, Setting, opened
+from penstock.app.stores import position_of, reader_of
 from penstock.engine.compile import Compiled, compiled
 from penstock.engine.fingerprint import check_unchanged, fingerprint_of
 from penstock.engine.lineage import newest
@@ -62,8 +63,7 @@ def check_same(at: Opened, log: OrderedLog, fingerprint: dict[str, Any]) -> None
     lineage = newest(at.place.home, at.pipeline.name)
     assert lineage is not None
     check_unchanged(lineage, fingerprint)
-    with ViewReader(at.place.store) as reader:
-        position = reader.position()
+    position = position_of(at.store, at.pipeline.name)
     if position is None or position.lineage != lineage.number:
         raise EngineError(
             f'pipeline "{at.pipeline.name}" has not caught up since it was reset',
@@ -93,4 +93,4 @@ def _verdict(at: Opened, log: OrderedLog, view: View, plan: Compiled, oracle: An
 def _reader(at: Opened, log: OrderedLog, view: View) -> ViewReader:
     if view.options.store != "table":
         return ViewReader.of_topic(log, at.pipeline.name, view.name)
-    return ViewReader(at.place.store)
+    return reader_of(at.store, at.pipeline.name, view.name)

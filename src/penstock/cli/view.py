@@ -8,6 +8,7 @@ from typing import Annotated, Any, TextIO
 import typer
 
 from penstock.app import Place, place_of
+from penstock.app.stores import reader_of
 from penstock.cli.console import answer, print_lines, say
 from penstock.cli.following import follow_changes, topic_of
 from penstock.cli.options import ViewFormat
@@ -83,6 +84,10 @@ def _reader(place: Place, name: str, log: str | None) -> Iterator[ViewReader]:
                 yield reader
                 return
     pipeline = load_pipeline(place.path)
+    if (where := pipeline.options.store) is not None and pipeline.view(name).options.store == "table":
+        with reader_of(where, pipeline.name, name) as reader:
+            yield reader
+            return
     with _source(place, pipeline, name, log) as source, ViewReader.of_topic(source, pipeline.name, name) as reader:
         yield reader
 

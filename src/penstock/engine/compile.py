@@ -18,11 +18,12 @@ from pyspark.sql import DataFrame, SparkSession
 
 from penstock.engine.catalyst import Reader
 from penstock.engine.code import code_digest
-from penstock.engine.columns import can_be_key, check_columns, declared_key
+from penstock.engine.columns import can_be_key, check_columns, declared_key, schema_of
 from penstock.engine.failing import last_cause
 from penstock.engine.filing import check_grows, partition_columns
 from penstock.engine.flows import Flows
 from penstock.engine.graph import Graph
+from penstock.engine.indexing import index_columns
 from penstock.engine.nodes import Handle
 from penstock.engine.timing import Times, known_of, others_of
 from penstock.engine.wording import plain_text
@@ -48,6 +49,7 @@ class Compiled:
     files: dict[str, str] = field(default_factory=dict)
     unordered: set[str] = field(default_factory=set)
     partitions: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    indexes: dict[str, tuple[tuple[str, ...], ...]] = field(default_factory=dict)
     """For each view the columns by which its files are parted."""
     late: dict[str, Handle] = field(default_factory=dict)
     """What late rows look like, for each view that can have any; where they are dropped, they are only counted."""
@@ -160,6 +162,7 @@ class _Compiler:
             self._flows.add(view, reader.read(frame), key)
             check_grows(view, self._result.graph, self._views)
             self._result.partitions[view.name] = partition_columns(view, frame._jdf.schema())
+            self._result.indexes[view.name] = index_columns(view, schema_of(frame._jdf.schema()))
             if late:
                 self._flows.add_late(view, [reader.read(each) for each in late])
                 self._result.late[view.name] = late[0]._jdf.schema()

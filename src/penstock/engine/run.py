@@ -62,7 +62,9 @@ class Prepared:
     def _said(self, view: View) -> dict[str, Any]:
         said = {"key": list(self.compiled.key_of(view.name)), "store": view.options.store}
         parts = self.compiled.partitions[view.name]
-        return said | ({"partition_by": list(parts)} if parts else {})
+        indexes = self.compiled.indexes[view.name]
+        said |= {"partition_by": list(parts)} if parts else {}
+        return said | ({"index": [list(columns) for columns in indexes]} if indexes else {})
 
 
 def prepared(  # noqa: PLR0913 (what a test, or a command, knows already)

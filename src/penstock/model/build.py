@@ -46,7 +46,8 @@ def view_of(name: str, query: Sql | Function, given: Sequence[Given], *, spot: S
     values = options_read("view", given)
     spots = _value_spots(given)
     with placed(spot, spots):
-        return View(name, query, ViewOptions(**values), spot, spots.get("key"), spots.get("partition_by"))
+        parts = [spots.get(word) for word in ("key", "partition_by", "index")]
+        return View(name, query, ViewOptions(**values), spot, *parts)
 
 
 def pipeline_from(draft: Sequence[Declared], *, name: str, folder: Path) -> Pipeline:

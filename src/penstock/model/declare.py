@@ -63,6 +63,7 @@ class ViewWords(TypedDict, total=False):
     late_alert: str
     retain: str | timedelta | None
     partition_by: str | Sequence[str] | None
+    index: str | Sequence[str | Sequence[str]]
 
 
 def stream(name: str, schema: str | Schema, **options: Unpack[StreamWords]) -> Stream:

@@ -19,6 +19,7 @@ from penstock.log.where import OnKafka, Where, where_of
 from penstock.model.duration import parse_duration
 from penstock.model.pipeline import OURS
 from penstock.model.scanner import Source, name_value, tokens
+from penstock.model.stores import OnPostgres, store_of
 
 Kind = Literal["stream", "table", "view", "pipeline"]
 SHARE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*%\s*")
@@ -107,6 +108,16 @@ def _log(word: str, value: object) -> Where:
         raise _wrong(word, value, expected="It is a folder, or an address of Kafka.", hint=error.hint) from None
 
 
+def _store(word: str, value: object) -> OnPostgres:
+    """postgresql://HOST/DATABASE; it is not shown where it is wrong: there may be a password in it."""
+    if isinstance(value, OnPostgres):
+        return value
+    try:
+        return store_of(_text(word, value))
+    except ModelError as error:
+        raise ModelError(f'option "{word}" cannot be that', detail=error.detail, hint=error.hint) from None
+
+
 def _count(word: str, value: object) -> int:
     if isinstance(value, str) and value.isascii() and value.isdigit():
         return int(value)
@@ -159,6 +170,20 @@ def _names(word: str, value: object) -> tuple[str, ...]:
     return tuple(name_value(each) for each in names)
 
 
+def _indexes(word: str, value: object) -> tuple[tuple[str, ...], ...]:
+    """'city; hour, city'  =>  (("city",), ("hour", "city"))"""
+    if isinstance(value, str):
+        found = [_names(word, each) for each in value.split(";")] if value else []
+    elif isinstance(value, Sequence):
+        found = [_names(word, each) for each in value]
+    else:
+        found = []
+    if not found:
+        hint = "Write it as 'city', or 'city; hour, city' for two."
+        raise _wrong(word, value, expected="It is the columns of an index.", hint=hint)
+    return tuple(found)
+
+
 def _setting(word: str, value: object) -> str:
     """A setting of Spark, as Spark wants it: as text."""
     if isinstance(value, bool):
@@ -197,6 +222,7 @@ READERS: Mapping[Kind, Mapping[str, Callable[[str, object], object]]] = {
         "late_alert": _share,
         "retain": _duration,
         "partition_by": _names,
+        "index": _indexes,
     },
     "pipeline": {
         "max_records_per_batch": _count,
@@ -207,6 +233,7 @@ READERS: Mapping[Kind, Mapping[str, Callable[[str, object], object]]] = {
         "time_zone": _text,
         "log": _log,
         "kafka_settings": _path,
+        "store": _store,
     },
 }
 INSTEAD: Mapping[tuple[Kind, str], str] = {

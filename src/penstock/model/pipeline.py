@@ -15,6 +15,7 @@ from typing import TypeVar
 from penstock.errors import ModelError, did_you_mean
 from penstock.log.where import Where
 from penstock.model.relation import Relation
+from penstock.model.stores import OnPostgres
 from penstock.model.view import View
 
 T = TypeVar("T", bound=Relation | View)
@@ -37,6 +38,7 @@ class PipelineOptions:
     `trigger_interval` is the time from the start of one batch to the start of the next, if the first is done by then.
     Without `shuffle_partitions` there are as many as tasks at once; without `log` the log lies where the command says.
     `kafka_settings` is a file with settings of Kafka's client, for a log that is there.
+    `store` is where the tables of views are kept, if not beside the pipeline.
     `memory` is that of Spark's driver, which on one machine is all there is.
     """
 
@@ -48,6 +50,7 @@ class PipelineOptions:
     time_zone: str = "UTC"
     log: Where | None = None
     kafka_settings: Path | None = None
+    store: OnPostgres | None = None
     spark: Mapping[str, str] = field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:

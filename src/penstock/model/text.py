@@ -16,6 +16,7 @@ from penstock.model.duration import duration_text
 from penstock.model.pipeline import Pipeline, PipelineOptions
 from penstock.model.relation import History, Relation, Stream, Table
 from penstock.model.scanner import Source, string_text, tokens
+from penstock.model.stores import OnPostgres
 from penstock.model.view import Function, Sql, View, ViewOptions
 from penstock.schema import quoted
 
@@ -81,9 +82,13 @@ def _view_text(view: View, *, meaning_only: bool) -> str:
     lists = {"key": view.options.key, "partition_by": view.options.partition_by}
     given: dict[str, Any] = {word: ", ".join(map(quoted, names)) for word, names in lists.items() if names}
     given |= {"store": store if store != "table" else None}
-    given |= {} if meaning_only else {"late_alert": view.options.late_alert}
+    given |= {} if meaning_only else {"late_alert": view.options.late_alert, "index": _indexes(view.options.index)}
     given |= {word: value for word in TIMING if (value := getattr(view.options, word)) != getattr(ViewOptions(), word)}
     return f"CREATE VIEW {view.name}{_with(given)} AS\n{_query_text(view.query, meaning_only=meaning_only)}"
+
+
+def _indexes(index: tuple[tuple[str, ...], ...] | None) -> str | None:
+    return "; ".join(", ".join(map(quoted, columns)) for columns in index) if index else None
 
 
 def _query_text(query: Sql | Function, *, meaning_only: bool) -> str:
@@ -119,7 +124,7 @@ def _with(given: Mapping[str, Any]) -> str:
     return f" WITH ({', '.join(words)})" if words else ""
 
 
-def _value_text(value: str | int | timedelta | Path | Decimal) -> str:
+def _value_text(value: str | int | timedelta | Path | Decimal | OnPostgres) -> str:
     match value:
         case bool():
             return str(value).lower()
@@ -129,7 +134,7 @@ def _value_text(value: str | int | timedelta | Path | Decimal) -> str:
             return string_text(f"{value:f} %")
         case timedelta():
             return string_text(duration_text(value))
-        case str() | Path():
+        case str() | Path() | OnPostgres():
             return string_text(str(value))
         case _:
             assert_never(value)

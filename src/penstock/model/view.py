@@ -88,7 +88,8 @@ class ViewOptions:
     fill, or once they are complete. `late`: rows that come after that are kept in a topic of their own, or dropped, or
     correct the window as long as `allowed_lateness` says. When more than `late_alert` per cent are late, a run says so.
     `retain`: for so long after their time rows of streams are corrected by what has no time; otherwise as streams say.
-    `partition_by` names the columns whose values are the folders that files lie in.
+    `partition_by` names the columns whose values are the folders that files lie in, `index` those of each index that
+    stores keep for readers.
     """
 
     store: Store = "table"
@@ -99,6 +100,7 @@ class ViewOptions:
     late_alert: Decimal | None = None
     retain: timedelta | None = None
     partition_by: tuple[str, ...] | None = None
+    index: tuple[tuple[str, ...], ...] | None = None
 
     def __post_init__(self) -> None:
         if self.store not in STORES:
@@ -129,6 +131,15 @@ class ViewOptions:
                 hint="Write: WITH (store = 'files', partition_by = 'day')",
                 about="partition_by",
             )
+        for columns in self.index or ():
+            _check_columns("index", columns, "an index")
+        if self.index is not None and self.store != "table":
+            raise ModelError(
+                "index is for views that are kept as tables",
+                detail=f"The view has store = '{self.store}'.",
+                hint="Leave one of the two away.",
+                about="index",
+            )
 
 
 @dataclass(frozen=True)
@@ -139,6 +150,7 @@ class View:
     spot: Spot | None = field(default=None, compare=False, repr=False)
     key_spot: Spot | None = field(default=None, compare=False, repr=False)
     partition_spot: Spot | None = field(default=None, compare=False, repr=False)
+    index_spot: Spot | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         check_name("view", self.name)

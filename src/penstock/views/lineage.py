@@ -40,7 +40,8 @@ def announced(log: OrderedLog, pipeline: str, header: Header) -> Lineage | None:
     for name, each in views.items():
         if each["store"] in get_args(Kept):
             topic = log.topic(f"{pipeline}.{number}.{name}")
-            found.append(View(name, topic.schema, topic.key, each["store"], tuple(each.get("partition_by", ()))))
+            parts, indexes = tuple(each.get("partition_by", ())), tuple(map(tuple, each.get("index", ())))
+            found.append(View(name, topic.schema, topic.key, each["store"], parts, indexes))
     return Lineage(pipeline, number, header.frame, tuple(found))
 
 

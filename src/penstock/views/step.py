@@ -20,7 +20,7 @@ Kept = Literal["table", "topic", "files"]
 @dataclass(frozen=True)
 class View:
     """A view of a lineage, as it was announced: with a key, at most one row for each; without, a bag of rows.
-    `partition_by` are the columns by which its files are parted.
+    `partition_by` are the columns by which its files are parted, `index` those of each index that was declared.
     """
 
     name: str
@@ -28,6 +28,7 @@ class View:
     key: tuple[str, ...] = ()
     kept: Kept = "table"
     partition_by: tuple[str, ...] = ()
+    index: tuple[tuple[str, ...], ...] = ()
 
 
 @dataclass(frozen=True)

@@ -47,7 +47,7 @@ A store in the memory of a process, complete:
                 position = step.position
             self._position, self._views = position, views  # both at once, or nothing
 
-`tests/views/contract.py` proves the promises for any store, this one included.
+`penstock.views.testing` proves the promises for any store, `tests/views/contract.py` for this one and ours.
 """
 
 from collections.abc import Iterable, Sequence

@@ -82,7 +82,11 @@ class Table:
             columns.append(f"{self.hash} INTEGER")
             key = self.hash
         index = quoted(f"{self.view.name} key")  # no view has a space in its name
-        return f"CREATE TABLE {self.name} ({', '.join(columns)}); CREATE INDEX {index} ON {self.name} ({key})"
+        made = [f"CREATE TABLE {self.name} ({', '.join(columns)})", f"CREATE INDEX {index} ON {self.name} ({key})"]
+        for number, names in enumerate(self.view.index):
+            index = quoted(f"{self.view.name} index {number}")
+            made.append(f"CREATE INDEX {index} ON {self.name} ({', '.join(map(quoted, names))})")
+        return "; ".join(made)
 
     @property
     def drop(self) -> str:

@@ -1,0 +1,195 @@
+"""PostgresStore: the views of a pipeline in a schema of PostgreSQL.
+
+A call is one transaction: the changes of all views and the position. Readers see the views between two calls, never
+within one. A switch fills tables that nobody sees yet, and gives them to the readers in one step. A connection that was
+lost is made anew by the next call; whether its last transaction has happened, the position says.
+
+What leaves must be there: a change that does not fit what the table holds is refused with its view, row and frame, and
+nothing is applied.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from types import TracebackType
+from typing import Any, Self
+
+import psycopg
+from psycopg import errors
+
+from penstock.errors import ViewError, without_secrets
+from penstock.views.postgres.catalog import Catalog
+from penstock.views.postgres.connecting import connected, told, transaction
+from penstock.views.postgres.merging import merge
+from penstock.views.postgres.showing import show
+from penstock.views.postgres.tables import INDEXES, Table, check_schema
+from penstock.views.step import Change, Lineage, Position, Step
+from penstock.views.steps import grouped
+
+Say = Callable[[str], None]
+
+
+class PostgresStore:
+    """A `Store` at an address, `postgresql://...`. Use it in a `with`, or call `close`; one thread at a time."""
+
+    def __init__(self, url: str, schema: str, *, say: Say = lambda _: None) -> None:
+        check_schema(schema)
+        self._url = url
+        self._say = say
+        self._catalog = Catalog(schema)
+        self._held: Any = None
+        self._generation = -1
+        self._tables: dict[str, Table] = {}
+        self._merging: Table | None = None
+
+    def __repr__(self) -> str:
+        return f"PostgresStore({without_secrets(self._url)!r}, {self._catalog.schema!r})"
+
+    def close(self) -> None:
+        if self._held is not None:
+            self._held.close()
+        self._held = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def position(self) -> Position | None:
+        with self._transaction("READ ONLY") as cursor:
+            return self._catalog.position(cursor)[1]
+
+    def apply(self, steps: Sequence[Step]) -> None:
+        try:
+            self._apply(steps)
+        except errors.ProgramLimitExceeded as error:  # a value is too long for an index
+            self._drop_indexes(error)
+            with told(self._url):
+                self._apply(steps)
+
+    def _apply(self, steps: Sequence[Step]) -> None:
+        with self._transaction() as cursor:
+            generation, position = self._catalog.position(cursor, lock=True)
+            if position is None:
+                raise ViewError("the store has no views yet", hint="It must be switched to a lineage first.")
+            self._know_tables(cursor, generation)
+            self._take(cursor, [step for step in steps if step.position.frame > position.frame], position, set())
+
+    def switch(self, lineage: Lineage, steps: Iterable[Step]) -> None:
+        with self._transaction() as cursor:
+            self._catalog.make(cursor)
+            generation, position = self._catalog.position(cursor, lock=True)
+            if position is not None and position.frame >= lineage.frame:
+                return
+            before, used = self._catalog.tables(cursor), set[str]()
+            tables = self._made(cursor, lineage, generation + 1)
+            for group in grouped(steps, lambda step: sum(map(len, step.changes))):
+                self._take(cursor, group, group[0].position, used)
+            for table in tables:
+                self._index(cursor, table)
+            show(cursor, before, tables)
+        self._tidy(generation + 1)
+
+    def purge(self) -> None:
+        """Tables of earlier lineages are gone."""
+        with self._transaction() as cursor:
+            generation, _ = self._catalog.position(cursor)
+            for name in self._catalog.leftovers(cursor, generation):
+                cursor.execute(f"DROP TABLE {name}")
+
+    @contextmanager
+    def _transaction(self, how: str = "") -> Iterator[Any]:
+        """A transaction of a connection that was not lost, as far as one can know."""
+        if self._held is None or self._held.closed or self._held.broken:
+            self.close()
+            self._generation = -1
+            self._held = connected(self._url)
+        with _told(self._url), transaction(self._held, how) as cursor:
+            yield cursor
+
+    def _know_tables(self, cursor: Any, generation: int) -> None:
+        if self._generation != generation:
+            tables = self._catalog.tables(cursor)
+            for table in tables:
+                self._catalog.check(cursor, table)
+            self._tables = {table.view.name: table for table in tables}
+            self._generation = generation
+
+    def _made(self, cursor: Any, lineage: Lineage, generation: int) -> list[Table]:
+        self._generation = -1  # until the transaction is over they are not what counts
+        tables = [Table(view, self._catalog.schema, generation, at) for at, view in enumerate(lineage.tables)]
+        for table in tables:
+            for statement in table.created:
+                cursor.execute(statement)
+        self._tables = {table.view.name: table for table in tables}
+        self._catalog.replace(cursor, tables, generation)
+        return tables
+
+    def _take(self, cursor: Any, steps: Sequence[Step], before: Position, used: set[str]) -> None:
+        """Merges the steps view by view: within a transaction nobody sees the order."""
+        parts: dict[str, list[tuple[int, Change]]] = defaultdict(list)
+        for step in steps:
+            if (step.position.log, step.position.lineage) != (before.log, before.lineage):
+                raise ViewError(
+                    f"the store holds lineage {before.lineage}, not {step.position.lineage}",
+                    detail=f"The step is that of frame {step.position.frame}.",
+                )
+            for change in step.changes:
+                if len(change):
+                    parts[change.view].append((step.position.frame, change))
+        for view, changes in parts.items():
+            self._merging = self._tables[view]
+            merge(cursor, self._merging, changes, used)
+        if steps:
+            self._catalog.move(cursor, steps[-1].position)
+
+    def _index(self, cursor: Any, table: Table) -> None:
+        """Makes the indexes for readers; one that has no room for a value of the view is left out, and that is said."""
+        for statement in table.indexes():
+            cursor.execute("SAVEPOINT index")
+            try:
+                cursor.execute(statement)
+                cursor.execute("RELEASE index")
+            except errors.ProgramLimitExceeded as error:
+                cursor.execute("ROLLBACK TO index")
+                self._say(_too_long(table, error))
+
+    def _drop_indexes(self, error: psycopg.Error) -> None:
+        """Takes away the indexes of the view that had no room for a value: rows go before indexes."""
+        table = self._merging
+        assert table is not None
+        with self._transaction() as cursor:
+            for (index,) in cursor.execute(INDEXES, [table.base]).fetchall():
+                cursor.execute(f"DROP INDEX {index}")
+        self._say(_too_long(table, error))
+
+    def _tidy(self, generation: int) -> None:
+        """Drops what counts for nobody any more, unless somebody reads it still; the next switch tries again."""
+        with suppress(ViewError):
+            for name in self._leftovers(generation):
+                with self._transaction() as cursor:
+                    cursor.execute("SET LOCAL lock_timeout = '200ms'")
+                    cursor.execute(f"DROP TABLE IF EXISTS {name}")
+
+    def _leftovers(self, generation: int) -> list[str]:
+        with self._transaction("READ ONLY") as cursor:
+            return self._catalog.leftovers(cursor, generation)
+
+
+@contextmanager
+def _told(url: str) -> Iterator[None]:
+    try:
+        with told(url):
+            yield
+    except ViewError as error:
+        if isinstance(error.__cause__, errors.ProgramLimitExceeded):
+            raise error.__cause__ from None
+        raise
+
+
+def _too_long(table: Table, error: psycopg.Error) -> str:
+    said = error.diag.message_primary or "a value is too long"
+    return f'view "{table.view.name}" has no index for readers in PostgreSQL any more: {said}'

@@ -1,0 +1,47 @@
+"""A pipeline whose tables are in PostgreSQL: run, read, verified, reset."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from penstock.app.pipelines import run_pipeline
+from penstock.app.verifying import verify
+from penstock.log import Log
+from services.postgres import Server
+from tests.views.postgres import asked, new_schema, server_for_tests
+
+pytestmark = [pytest.mark.spark, pytest.mark.postgres]
+SQL = """
+SET store = '{url}?schema={schema}';
+CREATE STREAM orders (id BIGINT, city STRING, amount DECIMAL(10,2), at TIMESTAMP);
+CREATE VIEW spend WITH (index = 'orders') AS
+  SELECT city, count(*) AS orders, sum(amount) AS spend, map('n', count(*), 'a', max(id)) AS m
+  FROM orders GROUP BY city;
+CREATE VIEW lines AS SELECT city, amount FROM orders;
+"""
+
+
+@pytest.fixture(scope="module")
+def postgres() -> Iterator[Server]:
+    yield from server_for_tests()
+
+
+def test_a_pipeline_keeps_its_views_in_postgresql(postgres: Server, tmp_path: Path) -> None:
+    folder, schema = tmp_path / "shop", new_schema()
+    folder.mkdir()
+    text = SQL.format(url=postgres.url(), schema=schema)
+    (folder / "pipeline.sql").write_text(text)
+    with Log.open(folder / ".penstock" / "log") as log:
+        log.create_topic("orders", "id BIGINT, city STRING, amount DECIMAL(10,2), at TIMESTAMP")
+        rows = [{"id": at, "city": "Bern" if at % 2 else None, "amount": f"{at}.50", "at": None} for at in range(7)]
+        log.append("orders", rows)
+    run_pipeline(folder, once=True)
+    assert asked(postgres, f'SELECT city, orders FROM "{schema}".spend ORDER BY city') == [("Bern", 3), (None, 4)]
+    verdicts = list(verify(folder))
+    assert [verdict.rows for verdict in verdicts] == [2, 7]
+    assert not any(verdict.difference for verdict in verdicts)
+    assert not (folder / ".penstock" / "views.sqlite").exists()
+    (folder / "pipeline.sql").write_text(text.replace("SELECT city, count", "SELECT upper(city) AS city, count"))
+    run_pipeline(folder, once=True, anew=True)
+    assert asked(postgres, f'SELECT city FROM "{schema}".spend ORDER BY city') == [("BERN",), (None,)]
