@@ -12,11 +12,11 @@ import typer
 from penstock.cli.arrow import stream_schema, write_stream
 from penstock.cli.console import answer, print_lines, reader_gone, say
 from penstock.cli.groups import entries_for
-from penstock.cli.hidden import MARKS
 from penstock.cli.options import Hidden, LogPath, OutputFormat, Partition, TopicName, opened, parse_place, parse_time
 from penstock.cli.output import Fields, fields_of, json_line, names_of, row_of, table_lines, write_csv
 from penstock.errors import CommandError
 from penstock.log import Entry, Log, Start, Topic
+from penstock.log.hidden import MARKS
 
 TABLE_ROWS = 100
 
