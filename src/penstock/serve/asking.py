@@ -107,6 +107,7 @@ def routes_of(views: Views) -> APIRouter:
         await views.wait(wanted.after, wanted.timeout)
         return await run_in_threadpool(lambda: rows_answer(views.served, views.rows(view, wanted), form, wanted))
 
+    # Described here, answered by quick.py.
     @router.get("/views/{view}/row", response_model=bodies.Row, responses=bodies.troubles(404, 504))
     async def row(view: str, wanted: Annotated[bodies.RowAsked, Query()]) -> Response:
         """The row under a key."""

@@ -19,6 +19,7 @@ from penstock.serve.metrics import Requests, Runs, Standing, exposed
 from penstock.serve.past import Past
 from penstock.serve.positions import fields_of
 from penstock.serve.pulse import Pulse
+from penstock.serve.quick import quick_row
 from penstock.serve.settings import Settings
 from penstock.serve.source import Served
 from penstock.serve.telling import Tell
@@ -52,7 +53,9 @@ def web_of(served: Served, settings: Settings, *, runs: Runs | None = None, tell
         past.close()
 
     app = FastAPI(title="Penstock", description=ABOUT, version="1", docs_url=None, redoc_url=None, lifespan=lifespan)
-    app.include_router(asking.routes_of(asking.Views(served, pulse, past, feeds, settings.limits)))
+    views = asking.Views(served, pulse, past, feeds, settings.limits)
+    app.router.routes.append(quick_row(views))
+    app.include_router(asking.routes_of(views))
     app.include_router(writing.routes_of(served))
     app.include_router(_state(served, runs))
     app.add_exception_handler(PenstockError, troubles.told)
