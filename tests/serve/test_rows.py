@@ -69,6 +69,12 @@ def test_conditions_choose_rows_and_reach_nothing_else(client: Client, frame: in
     assert client.rows("spend") == [BERN, ZUG]
 
 
+def test_a_condition_cannot_fill_the_memory(client: Client, frame: int) -> None:
+    got = client.get("/views/spend/rows", where="length(" + "hex(" * 24 + "'" + "a" * 1000 + "'" + ")" * 24 + ") > 0")
+    assert (got.status, got.json["error"]["detail"]) == (400, "string or blob too big.")
+    assert client.rows("spend") == [BERN, ZUG]
+
+
 def test_pages_in_any_order_give_every_row_once(place: Place, client: Client) -> None:
     place.batch(spend=[(None, spend(f"{n:02}", n % 3)) for n in range(25)])
     for order in (["orders desc"], ["orders", "city desc"], []):

@@ -5,6 +5,7 @@ import shlex
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import fields
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -35,6 +36,7 @@ from penstock.cli.working import (
 from penstock.errors import PenstockError
 from penstock.model import duration_text
 from penstock.serve.settings import DEFAULT, Limits, Settings
+from penstock.serve.telling import teller
 
 if TYPE_CHECKING:
     from penstock.app.progress import Progress
@@ -98,19 +100,17 @@ def run(  # noqa: PLR0913 (the options of a command)
         raise typer.BadParameter("goes with --once: a run that goes on has nothing to close", param_hint="--close")
     check_there(pipeline)
     beside, count = _serving(settings_of(bind, tokens, Limits()), form) if serve else (_nothing, lambda _: None)
-    with interruptible(), busy(STARTING) as started, _told(started) as teller:
+    with interruptible(), busy(STARTING) as started, _told(started, form) as told:
 
         def progress(done: "Progress") -> None:
             count(done)
-            teller.progress(done)
+            told.progress(done)
 
-        watch = pipelines.Watch(
-            on_ready=teller.ready, on_progress=progress, on_trouble=teller.trouble, on_wait=teller.wait
-        )
+        watch = pipelines.Watch(on_ready=told.ready, on_progress=progress, on_trouble=told.trouble, on_wait=told.wait)
         setting = pipelines.Setting(master, settings(conf), log)
         pipelines.run_pipeline(pipeline, once=once, close=close, setting=setting, watch=watch, beside=beside)
         if once:
-            teller.over()
+            told.over()
 
 
 def _nothing(_at: object, _log: object) -> AbstractContextManager[object]:
@@ -215,10 +215,36 @@ def _count(number: int, what: str) -> str:
     return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
+class _JsonTeller(_Teller):
+    """Lines for programs."""
+
+    def __init__(self, started: Callable[[], None]) -> None:
+        super().__init__(started)
+        self._tell = teller("json")
+
+    def ready(self, lineage: int, log: object) -> None:
+        self.end()
+        self._tell("running", lineage=lineage, log=str(log))
+
+    def progress(self, done: "Progress") -> None:
+        self._told = True
+        self._tell("progress", **{field.name: getattr(done, field.name) for field in fields(done)})
+
+    def trouble(self, error: PenstockError) -> None:
+        self._tell("trouble", primary=error.primary, detail=error.detail, hint=error.hint)
+
+    def wait(self, text: str) -> None:
+        self._tell("waiting", text=text)
+
+    def over(self) -> None:
+        if not self._told:
+            self._tell("nothing new")
+
+
 @contextmanager
-def _told(started: Callable[[], None]) -> Iterator[_Teller]:
-    teller = _Teller(started)
+def _told(started: Callable[[], None], form: LogFormat) -> Iterator[_Teller]:
+    made = (_JsonTeller if form == LogFormat.JSON else _Teller)(started)
     try:
-        yield teller
+        yield made
     finally:
-        teller.end()
+        made.end()

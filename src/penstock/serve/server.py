@@ -4,6 +4,7 @@ Its socket is bound before the thread starts, so that who began it is told why i
 that are under way are answered; streams of changes end, and their readers go on elsewhere, or later.
 """
 
+import resource
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -43,6 +44,7 @@ def serving(
     served: Served, settings: Settings, *, runs: Runs | None = None, tell: Tell | None = None
 ) -> Iterator[Settings]:
     """Inside, the views are served; gives the settings with the port that it has."""
+    _allow_sockets()
     with _bound(settings) as at:
         listening = replace(settings, port=at.getsockname()[1])
         web = web_of(served, listening, runs=runs, tell=tell)
@@ -65,6 +67,12 @@ def serving(
         finally:
             server.should_exit = True
             thread.join()
+
+
+def _allow_sockets() -> None:
+    """As many as the system lets this process have: every follower is one."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
 def _await_start(server: uvicorn.Server, thread: Thread) -> None:
