@@ -117,7 +117,7 @@ def test_requests_are_told_as_json_or_text(place: Place) -> None:
     place.keep()
     lines: list[str] = []
     for form in ("json", "text"):
-        tell: Any = teller(form, lines.append)  # type: ignore[arg-type]
+        tell: Any = teller(form, lines.append)
         with serving(place.served, Settings(port=0), tell=tell) as at:
             Client(at.url).get("/views/nobody")
     found = json.loads(lines[0])

@@ -1,6 +1,7 @@
 """Rows over HTTP: by key, condition, order and page, in three forms, at a position."""
 
 from threading import Thread
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -79,7 +80,7 @@ def test_pages_in_any_order_give_every_row_once(place: Place, client: Client) ->
     place.batch(spend=[(None, spend(f"{n:02}", n % 3)) for n in range(25)])
     for order in (["orders desc"], ["orders", "city desc"], []):
         pages: list[object] = []
-        more: dict[str, str] = {}
+        more: dict[str, Any] = {}
         while True:
             got = client.get("/views/spend/rows", order=order, limit=4, **more).json
             pages += got["rows"]
