@@ -120,6 +120,22 @@ class ViewError(PenstockError):
     """A view's store, or what was asked of it, is not as it should be."""
 
 
+class StoreUnavailable(ViewError):
+    """The store cannot be read at all now, whatever is asked."""
+
+
+class TooSlow(ViewError):
+    """The answer took longer than there was time."""
+
+
+class ServeError(PenstockError):
+    """What was asked over HTTP, or how to serve it, makes no sense; `status` is HTTP's word for it."""
+
+    def __init__(self, primary: str, *, detail: str = "", hint: str = "", status: int = 400) -> None:
+        super().__init__(primary, detail=detail, hint=hint)
+        self.status = status
+
+
 class CommandError(PenstockError):
     """A command was given something that it cannot work with."""
 

@@ -57,6 +57,8 @@ class Shop:
         self.lineage = lineage
         self.views = views
         self.batches = 0
+        self.until: int | None = None
+        """Up to which frame the next batch has read its sources, where that matters."""
         for view, declared in views.items():
             if declared.store != "none":
                 log.create_topic(self.topic(view), declared.schema, key=declared.key, own=True)
@@ -86,7 +88,7 @@ class Shop:
             "lineage": self.lineage,
             "batch": self.batches,
             "from": self.batches,
-            "until": self.batches + 1,
+            "until": self.batches + 1 if self.until is None else self.until,
         }
         producer = f"{self.pipeline}/{self.lineage}"
         frame = self.log.append_all(rows, producer=producer, sequence=self.batches, note=note).frame

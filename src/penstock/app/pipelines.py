@@ -7,7 +7,7 @@ log stands, and another run can go on.
 
 import signal
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import current_thread, main_thread
@@ -114,6 +114,9 @@ class Opened:
         return {**ours, **options.spark, **self.setting.conf}
 
 
+Beside = Callable[[Opened, OrderedLog], AbstractContextManager[object]]
+
+
 def opened(path: Path, setting: Setting) -> Opened:
     return Opened(place_of(path), load_pipeline(path), setting)
 
@@ -181,12 +184,14 @@ def run_pipeline(  # noqa: PLR0913 (what a command knows)
     setting: Setting = HERE,
     watch: Watch = NOBODY,
     stop: Callable[[], bool] = lambda: False,
+    beside: Beside = lambda *_: nullcontext(),
 ) -> None:
     """Runs until everything that is in the log now has been read (`once`), or until `stop` says so. With `close`, what
-    is in the log now is all that there will be: every window closes. With `anew` all answers are computed anew.
+    is in the log now is all that there will be: every window closes. With `anew` all answers are computed anew. What is
+    `beside` it is done meanwhile, with the run's log.
     """
     loaded = opened(path, setting)
-    with working(loaded, watch, anew=anew, once=once) as at:
+    with working(loaded, watch, anew=anew, once=once) as at, beside(loaded, at.log):
         if close:
             end_time(at.log, loaded.pipeline)
 

@@ -6,10 +6,10 @@ from zlib import crc32
 
 import pyarrow as pa
 
-from penstock.cli.hidden import STAMPS, type_of
 from penstock.cli.sources import Batch
 from penstock.errors import CommandError
 from penstock.log import Topic
+from penstock.log.hidden import STAMPS, type_of
 from penstock.schema import arrow_type
 
 

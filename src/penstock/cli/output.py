@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TextIO
 
 from penstock.cli.console import aligned
-from penstock.cli.hidden import MARKS, STAMPS, type_of
 from penstock.errors import CommandError
 from penstock.log import Entry, Place, Topic
+from penstock.log.hidden import MARKS, STAMPS, type_of
 from penstock.log.protocol import AnyEntry
 from penstock.schema import Decimal, Scalar
 from penstock.text import csv_text, writer

@@ -6,12 +6,12 @@ import typer
 
 from penstock.cli.console import aligned, answer
 from penstock.cli.groups import Earliest, Latest
-from penstock.cli.hidden import MARKS
 from penstock.cli.options import Hidden, LogPath, TopicName, opened
 from penstock.cli.output import fields_of, json_line, names_of, row_of
 from penstock.errors import CommandError
 from penstock.log.consumers import Delivering, Queue
 from penstock.log.consumers.source import End
+from penstock.log.hidden import MARKS
 from penstock.model.duration import duration_text, parse_duration
 
 QueueName = Annotated[str, typer.Argument(metavar="QUEUE", help="The name of the queue.", show_default=False)]

@@ -12,12 +12,12 @@ import typer
 from penstock.cli.arrow import stream_schema, write_stream
 from penstock.cli.console import answer, print_lines, reader_gone, say
 from penstock.cli.groups import entries_for
-from penstock.cli.hidden import MARKS, NO_PLACE, STAMPS
 from penstock.cli.logs import KafkaSettings, LogPlace, opened_at
 from penstock.cli.options import Hidden, OutputFormat, Partition, TopicName, parse_place, parse_time
 from penstock.cli.output import Fields, fields_of, json_line, names_of, row_of, table_lines, write_csv
 from penstock.errors import CommandError
 from penstock.log import Log, Place, Start, Topic
+from penstock.log.hidden import MARKS, NO_PLACE, STAMPS
 from penstock.log.protocol import AnyEntry, AnyLog
 
 TABLE_ROWS = 100

@@ -4,7 +4,8 @@ import os
 import shlex
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import fields
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -12,6 +13,16 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from penstock.cli.console import answer, busy, say, show
+from penstock.cli.serve import (
+    Beside,
+    Bind,
+    LogFormat,
+    Logging,
+    Tokens,
+    beside_run,
+    check_extra,
+    settings_of,
+)
 from penstock.cli.working import (
     STARTING,
     Conf,
@@ -24,6 +35,8 @@ from penstock.cli.working import (
 )
 from penstock.errors import PenstockError
 from penstock.model import duration_text
+from penstock.serve.settings import DEFAULT, Limits, Settings
+from penstock.serve.telling import teller
 
 if TYPE_CHECKING:
     from penstock.app.progress import Progress
@@ -60,13 +73,17 @@ def init(
         out.write(NEXT.format(folder=shlex.quote(str(folder))))
 
 
-def run(
+def run(  # noqa: PLR0913 (the options of a command)
     pipeline: PipelinePath = Path(),
     *,
     once: Annotated[bool, typer.Option("--once", help="Read what is in the log now, then end.")] = False,
     close: Annotated[
         bool, typer.Option("--close", help="With --once: close all windows; what comes later is late.")
     ] = False,
+    serve: Annotated[bool, typer.Option("--serve", help="Serve the views over HTTP meanwhile.")] = False,
+    bind: Bind = DEFAULT,
+    tokens: Tokens = None,
+    form: Logging = LogFormat.TEXT,
     log: LogOption = None,
     master: Master = "local[*]",
     conf: Conf = None,
@@ -82,14 +99,27 @@ def run(
     if close and not once:
         raise typer.BadParameter("goes with --once: a run that goes on has nothing to close", param_hint="--close")
     check_there(pipeline)
-    with interruptible(), busy(STARTING) as started, _told(started) as teller:
-        watch = pipelines.Watch(
-            on_ready=teller.ready, on_progress=teller.progress, on_trouble=teller.trouble, on_wait=teller.wait
-        )
+    beside, count = _serving(settings_of(bind, tokens, Limits()), form) if serve else (_nothing, lambda _: None)
+    with interruptible(), busy(STARTING) as started, _told(started, form) as told:
+
+        def progress(done: "Progress") -> None:
+            count(done)
+            told.progress(done)
+
+        watch = pipelines.Watch(on_ready=told.ready, on_progress=progress, on_trouble=told.trouble, on_wait=told.wait)
         setting = pipelines.Setting(master, settings(conf), log)
-        pipelines.run_pipeline(pipeline, once=once, close=close, setting=setting, watch=watch)
+        pipelines.run_pipeline(pipeline, once=once, close=close, setting=setting, watch=watch, beside=beside)
         if once:
-            teller.over()
+            told.over()
+
+
+def _nothing(_at: object, _log: object) -> AbstractContextManager[object]:
+    return nullcontext()
+
+
+def _serving(at: Settings, form: LogFormat) -> "tuple[Beside, Callable[[Progress], None]]":
+    check_extra()
+    return beside_run(at, form)
 
 
 def reset(
@@ -185,10 +215,36 @@ def _count(number: int, what: str) -> str:
     return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
+class _JsonTeller(_Teller):
+    """Lines for programs."""
+
+    def __init__(self, started: Callable[[], None]) -> None:
+        super().__init__(started)
+        self._tell = teller("json")
+
+    def ready(self, lineage: int, log: object) -> None:
+        self.end()
+        self._tell("running", lineage=lineage, log=str(log))
+
+    def progress(self, done: "Progress") -> None:
+        self._told = True
+        self._tell("progress", **{field.name: getattr(done, field.name) for field in fields(done)})
+
+    def trouble(self, error: PenstockError) -> None:
+        self._tell("trouble", primary=error.primary, detail=error.detail, hint=error.hint)
+
+    def wait(self, text: str) -> None:
+        self._tell("waiting", text=text)
+
+    def over(self) -> None:
+        if not self._told:
+            self._tell("nothing new")
+
+
 @contextmanager
-def _told(started: Callable[[], None]) -> Iterator[_Teller]:
-    teller = _Teller(started)
+def _told(started: Callable[[], None], form: LogFormat) -> Iterator[_Teller]:
+    made = (_JsonTeller if form == LogFormat.JSON else _Teller)(started)
     try:
-        yield teller
+        yield made
     finally:
-        teller.end()
+        made.end()

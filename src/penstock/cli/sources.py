@@ -14,11 +14,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from penstock.cli.hidden import STAMPS
 from penstock.cli.lines import Lines
-from penstock.cli.rows import Shape, record_of, shape_of, unknown_field
 from penstock.errors import CommandError, PenstockError, SchemaError
 from penstock.log import Record, Topic
+from penstock.log.hidden import STAMPS
+from penstock.log.rows import Shape, record_of, shape_of, unknown_field
 from penstock.text import parsed_json
 
 

@@ -26,12 +26,15 @@ POLL_SECONDS = 0.005
 
 @dataclass(frozen=True)
 class RowChange:
-    """A row that came (`weight` 1) or left (-1), and the position of its frame."""
+    """A row that came (`weight` 1) or left (-1), and the position of its frame; `view` is the view whose row it is or
+    was: in another lineage it may have other columns.
+    """
 
     weight: int
     row: Row
     position: Position
     index: int
+    view: View
 
     @property
     def place(self) -> Place:
@@ -99,7 +102,7 @@ class _Changes:
             for steps in steps_of(self._log, self._lineage, batches, views=[view]):
                 for step in steps:
                     rows = ((w, row) for change in step.changes for w, row in _signed(change.pairs()))
-                    yield from (RowChange(w, row, step.position, at) for at, (w, row) in enumerate(rows))
+                    yield from (RowChange(w, row, step.position, at, view) for at, (w, row) in enumerate(rows))
         self._frame = max(self._frame, end)
 
     def _compacted(self, lineage: Lineage, view: View) -> Iterator[RowChange]:
@@ -113,7 +116,7 @@ class _Changes:
             raise gone(lineage, below, f'what happened to view "{view.name}" after frame {self._frame - 1}')
         steps = compacted_steps(self._log, lineage, begin.frame, below, [view])
         signed = ((step, w, row) for step in steps for change in step.changes for w, row in _signed(change.pairs()))
-        yield from (RowChange(weight, row, step.position, at) for at, (step, weight, row) in enumerate(signed))
+        yield from (RowChange(weight, row, step.position, at, view) for at, (step, weight, row) in enumerate(signed))
         self._frame = below
 
     def _switched(self, lineage: Lineage) -> Iterator[RowChange]:
@@ -121,9 +124,8 @@ class _Changes:
         old, _ = self._content(self._lineage, before, lineage.frame)
         new, position = self._content(lineage, after, lineage.frame)
         both = old & new if before and after and before.schema == after.schema else Counter()
-        leaves, comes = _python(before, old - both), _python(after, new - both)
-        rows = [*((-1, row) for row in leaves), *((1, row) for row in comes)]
-        yield from (RowChange(weight, row, position, at) for at, (weight, row) in enumerate(rows))
+        rows = [*_python(-1, before, old - both), *_python(1, after, new - both)]
+        yield from (RowChange(weight, row, position, at, view) for at, (weight, row, view) in enumerate(rows))
 
     def _found(self, lineage: Lineage | None) -> View | None:
         views = lineage.views if lineage else ()
@@ -157,5 +159,7 @@ def _encoded(view: View, rows: pa.StructArray) -> Iterator[Values]:
     return zip(*encoded_columns(view.schema, rows.filter(rows.is_valid())), strict=True)
 
 
-def _python(view: View | None, rows: Counter[Values]) -> list[Row]:
-    return [] if view is None else python_rows(view, decoded_rows(view.schema, list(rows.elements())))
+def _python(weight: int, view: View | None, rows: Counter[Values]) -> list[tuple[int, Row, View]]:
+    if view is None:
+        return []
+    return [(weight, row, view) for row in python_rows(view, decoded_rows(view.schema, list(rows.elements())))]

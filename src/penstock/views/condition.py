@@ -16,6 +16,8 @@ from penstock.views.step import View
 from penstock.views.tables import quoted
 
 LONGEST = 10_000
+LARGEST = 1 << 26
+"""Bytes of a value: what a condition makes of others, hex(hex(...)), must not fill the memory."""
 NAMES = """
     -> ->> abs ceil ceiling char coalesce concat concat_ws date datetime floor glob hex ifnull iif instr
     json_array_length json_extract json_type julianday length like lower ltrim max min mod nullif power replace
@@ -55,6 +57,7 @@ def only(connection: apsw.Connection, view: View, condition: str) -> Iterator[No
     """Inside, the connection can do nothing but one SELECT of the view."""
     guard = Authorizer(view)
     connection.authorizer = guard
+    most = connection.limit(apsw.SQLITE_LIMIT_LENGTH, LARGEST) if condition else None
     try:
         yield
     except (apsw.AuthError, apsw.SQLError, apsw.BindingsError, apsw.TooBigError) as error:
@@ -63,6 +66,8 @@ def only(connection: apsw.Connection, view: View, condition: str) -> Iterator[No
         raise _refused(condition, f"{error}.", _hint(str(error), view)) from None
     finally:
         connection.authorizer = None
+        if most is not None:
+            connection.limit(apsw.SQLITE_LIMIT_LENGTH, most)
 
 
 def check(connection: apsw.Connection, view: View, condition: str) -> None:

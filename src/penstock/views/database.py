@@ -5,6 +5,7 @@ and that is what a power failure relies on). Any number of readers read meanwhil
 """
 
 import os
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -14,13 +15,15 @@ from pathlib import Path
 
 import apsw
 
-from penstock.errors import ViewError
+from penstock.errors import StoreUnavailable, TooSlow, ViewError
 from penstock.views.tables import POSITION, VIEWS
 
 BUSY_MILLISECONDS = 10_000
 CACHE_KIBIBYTES = 1 << 16
 APPLICATION = int.from_bytes(b"PSTK")
 FORMAT = 1
+STEPS = 10_000
+"""So many steps of SQLite from one look at the clock to the next."""
 SCHEMA = f"""
 CREATE TABLE {POSITION} (log TEXT, lineage INTEGER, frame INTEGER, batch INTEGER, until INTEGER);
 CREATE TABLE {VIEWS} (name TEXT, schema TEXT, key TEXT);
@@ -106,26 +109,45 @@ def told(path: Path | str) -> Iterator[None]:
     try:
         yield
     except apsw.BusyError as error:
-        raise ViewError(
+        raise StoreUnavailable(
             f'the store "{path}" is locked',
             detail=f"Somebody else has been writing to it for {BUSY_MILLISECONDS // 1000} seconds.",
             hint="Is the pipeline running twice?",
         ) from error
     except apsw.CantOpenError as error:
         there = os.path.exists(path)
-        raise ViewError(
+        raise StoreUnavailable(
             f'the store "{path}" cannot be opened' if there else f'there is no store "{path}"',
             detail=f"{error}." if there else "",
             hint="" if there else "Run the pipeline first.",
         ) from error
     except (apsw.CorruptError, apsw.NotADBError) as error:
-        raise ViewError(
+        raise StoreUnavailable(
             f'the store "{path}" is damaged',
             detail=f"{error}.",
             hint="Take it away: a new one fills itself from the log.",
         ) from error
     except apsw.Error as error:
-        raise ViewError(f'the store "{path}" cannot be used', detail=f"{error}.") from error
+        raise StoreUnavailable(f'the store "{path}" cannot be used', detail=f"{error}.") from error
+
+
+@contextmanager
+def within(connection: apsw.Connection, seconds: float | None) -> Iterator[None]:
+    """What is asked inside is given up after so many seconds."""
+    if seconds is None:
+        yield
+        return
+    until = time.monotonic() + seconds
+    connection.set_progress_handler(lambda: time.monotonic() > until, STEPS)
+    try:
+        yield
+    except apsw.InterruptError:
+        raise TooSlow(
+            f"the answer takes longer than {seconds:g} seconds",
+            hint="Ask for fewer rows, or by the view's key, or allow more time.",
+        ) from None
+    finally:
+        connection.set_progress_handler(None)
 
 
 def compared_decimals(one: str, other: str) -> int:

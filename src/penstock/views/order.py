@@ -73,8 +73,10 @@ class Order:
     def _read(self, cursor: str, lineage: int) -> tuple[int, list[Any]]:
         try:
             of, rowid, terms, values = json.loads(cursor)
-            rest = rowid + 0, [_plain(value) for value in values]
-        except (ValueError, TypeError):
+            rest = _number(rowid), [_plain(value) for value in values]
+            if len(values) != len(terms):
+                raise ValueError
+        except (ValueError, TypeError, KeyError, RecursionError):
             raise ViewError(f"this is not where a page has ended: {cursor[:80]}") from None
         if of != lineage or terms != [term.sorted for term in self.terms]:
             raise ViewError(
@@ -113,4 +115,12 @@ def _json(value: Any) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    return bytes.fromhex(value["hex"]) if isinstance(value, dict) else value
+    if isinstance(value, dict):
+        return bytes.fromhex(value["hex"])
+    return value if value is None or isinstance(value, str | float) else _number(value)
+
+
+def _number(value: Any) -> int:
+    if type(value) is not int or not -(1 << 63) <= value < 1 << 63:
+        raise ValueError
+    return value

@@ -18,7 +18,7 @@ import apsw
 from penstock.errors import ViewError
 from penstock.log.protocol import OrderedLog
 from penstock.schema import Schema
-from penstock.views.database import file_identity, is_empty, opened_for_reading, told, transaction
+from penstock.views.database import file_identity, is_empty, opened_for_reading, told, transaction, within
 from penstock.views.lineage import current
 from penstock.views.order import order_of
 from penstock.views.query import Answer, Query
@@ -79,15 +79,17 @@ class ViewReader:
         order: Sequence[str] = (),
         limit: int | None = None,
         after: str | None = None,
+        seconds: float | None = None,
     ) -> Answer:
         """The view's rows: those for which the SQL condition `where` holds, ordered by columns (`"spend desc"`), at
-        most `limit` of them, going on where another answer's `next` says.
+        most `limit` of them, going on where another answer's `next` says; given up after so many seconds.
         """
         with self._connected() as connection, transaction(connection, "DEFERRED"):
             found, position = find_view(read_views(connection), view), read_position(connection)
             assert position is not None  # where there are views, there is a position
             query = Query(found, order_of(found, order), where.strip(), limit, after)
-            return query.answer(connection, position)
+            with within(connection, seconds):
+                return query.answer(connection, position)
 
     @contextmanager
     def _connected(self) -> Iterator[apsw.Connection]:

@@ -1,6 +1,6 @@
 """Hidden columns: the stamps that the log gives to every record, and the marks that a record may carry."""
 
-from penstock.log import Topic
+from penstock.log.topic import Topic
 from penstock.schema import Map, Scalar, Struct, Type
 
 STAMPS = ("_partition", "_offset", "_place", "_appended_at")

@@ -11,9 +11,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from penstock.cli.hidden import STAMPS
 from penstock.errors import SchemaError, did_you_mean
-from penstock.log import Record, Topic
+from penstock.log.hidden import STAMPS
+from penstock.log.records import Record
+from penstock.log.topic import Topic
 from penstock.schema import Map, Scalar, Struct, Type
 from penstock.text import Convert, Unfit, reader, text_reader
 

@@ -1,0 +1,48 @@
+"""Serving: a pipeline's views over HTTP, by themselves or beside a run. Without Spark."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from penstock.app.place import Place
+from penstock.errors import ServeError
+from penstock.log.opening import opened_log
+from penstock.log.protocol import OrderedLog
+from penstock.model import Pipeline, load_pipeline
+from penstock.serve import Served, Settings
+from penstock.serve.metrics import Runs
+from penstock.serve.server import serving
+from penstock.serve.telling import Tell
+
+
+@contextmanager
+def served_pipeline(
+    place: Place, settings: Settings, *, log: str | None = None, tell: Tell | None = None
+) -> Iterator[Settings]:
+    """Inside, the views of a pipeline are served as they are in its store; somebody else runs it, or nobody."""
+    pipeline = load_pipeline(place.path)
+    where = place.log(pipeline, log)
+    if isinstance(where, Path) and not where.exists():
+        raise ServeError(
+            f'pipeline "{pipeline.name}" has no log yet', hint="Run the pipeline first: penstock run PIPELINE"
+        )
+    with (
+        opened_log(where, place.opening(pipeline), create=False) as source,
+        served_beside(place, pipeline, source, settings, tell=tell) as listening,
+    ):
+        yield listening
+
+
+@contextmanager
+def served_beside(
+    place: Place,
+    pipeline: Pipeline,
+    log: OrderedLog,
+    settings: Settings,
+    *,
+    runs: Runs | None = None,
+    tell: Tell | None = None,
+) -> Iterator[Settings]:
+    """Inside, the views are served from a log that is open already, and what a run tells is among the metrics."""
+    with serving(Served(log, pipeline, place.store, place.home), settings, runs=runs, tell=tell) as listening:
+        yield listening

@@ -1,0 +1,134 @@
+"""`penstock serve`: a pipeline's views over HTTP. Read from the store and the log, without Spark."""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from enum import StrEnum
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from penstock.app import place_of
+from penstock.cli.console import say
+from penstock.cli.stopping import Stopping
+from penstock.cli.working import LogOption, PipelinePath, check_there
+from penstock.errors import CommandError
+from penstock.serve.settings import DEFAULT, Limits, Settings, address_of, tokens_in
+from penstock.serve.telling import Tell, teller
+
+if TYPE_CHECKING:
+    from penstock.app.pipelines import Opened
+    from penstock.app.progress import Progress
+    from penstock.log.protocol import OrderedLog
+
+POLL_SECONDS = 0.1
+NEEDED = ("fastapi", "uvicorn", "prometheus_client")
+
+
+class LogFormat(StrEnum):
+    TEXT = "text"
+    JSON = "json"
+
+
+Bind = Annotated[str, typer.Option("--bind", metavar="HOST:PORT", help="Where to listen; port 0 is any that is free.")]
+Tokens = Annotated[
+    Path | None,
+    typer.Option(
+        "--tokens",
+        envvar="PENSTOCK_TOKENS",
+        metavar="FILE",
+        help="Who may ask: lines such as read,write SECRET. Needed where others than this machine can.",
+        show_default=False,
+    ),
+]
+Logging = Annotated[LogFormat, typer.Option("--log-format", help="How lines about requests and failures are written.")]
+LogRequests = Annotated[bool, typer.Option("--log-requests", help="A line for every request.")]
+
+
+def serve(  # noqa: PLR0913 (the options of a command)
+    pipeline: PipelinePath = Path(),
+    *,
+    bind: Bind = DEFAULT,
+    tokens: Tokens = None,
+    log: LogOption = None,
+    form: Logging = LogFormat.TEXT,
+    log_requests: LogRequests = False,
+    rate: Annotated[float, typer.Option(min=0, help="Requests of one client in a second; 0: any.")] = Limits.rate,
+    timeout: Annotated[float, typer.Option(min=0.001, help="Seconds for an answer, at most.")] = Limits.seconds,
+    max_body: Annotated[int, typer.Option(min=1, metavar="BYTES", help="Of a request.")] = Limits.body_bytes,
+    max_rows: Annotated[int, typer.Option(min=1, help="In one answer.")] = Limits.rows,
+    max_followers: Annotated[int, typer.Option(min=0, help="Who follow changes at once.")] = Limits.followers,
+) -> None:
+    """Serve the views of a pipeline over HTTP, until Ctrl-C.
+
+    Rows by key, condition, order and page, in JSON, CSV and Arrow; changes as they come, as server-sent events;
+    records can be appended. /openapi.json describes it. A run of the pipeline keeps the views right meanwhile, or
+    serves them itself: penstock run --serve.
+    """
+    check_extra()
+    from penstock.app.serving import served_pipeline  # noqa: PLC0415 (an extra)
+
+    check_there(pipeline)
+    limits = Limits(body_bytes=max_body, rate=rate, seconds=timeout, rows=max_rows, followers=max_followers)
+    settings = settings_of(bind, tokens, limits)
+    place = place_of(pipeline)
+    tell = teller(form.value)
+    told = chosen(tell, every=log_requests)
+    with Stopping() as stop, place.hinted(), served_pipeline(place, settings, log=log, tell=told) as listening:
+        announce(listening, form, tell)
+        while not stop():
+            time.sleep(POLL_SECONDS)
+
+
+def announce(listening: Settings, form: LogFormat, tell: Tell) -> None:
+    if form == LogFormat.JSON:
+        tell("serving", url=listening.url)
+    else:
+        say(f"serving at {listening.url}")
+
+
+def chosen(tell: Tell, *, every: bool) -> Tell:
+    """What is told of: failures, and requests only if all should be."""
+
+    def told(event: str, **facts: object) -> None:
+        if every or event != "request":
+            tell(event, **facts)
+
+    return told
+
+
+def settings_of(bind: str, tokens: Path | None, limits: Limits) -> Settings:
+    host, port = address_of(bind)
+    return Settings(host, port, {} if tokens is None else tokens_in(tokens), limits)
+
+
+def check_extra() -> None:
+    missing = [name for name in NEEDED if find_spec(name) is None]
+    if missing:
+        raise CommandError(
+            "what serves views over HTTP is not installed",
+            detail=f"Missing: {', '.join(missing)}.",
+            hint="pip install 'penstock[serve]'",
+        )
+
+
+Beside = Callable[["Opened", "OrderedLog"], AbstractContextManager[object]]
+
+
+def beside_run(settings: Settings, form: LogFormat) -> tuple[Beside, Callable[["Progress"], None]]:
+    """What serves the views beside a run, and what is told of the run's progress."""
+    from penstock.app.serving import served_beside  # noqa: PLC0415 (an extra)
+    from penstock.serve.metrics import Runs  # noqa: PLC0415 (an extra)
+
+    runs, tell = Runs(), teller(form.value)
+
+    @contextmanager
+    def beside(at: "Opened", log: "OrderedLog") -> Iterator[None]:
+        told = chosen(tell, every=False)
+        with served_beside(at.place, at.pipeline, log, settings, runs=runs, tell=told) as listening:
+            announce(listening, form, tell)
+            yield
+
+    return beside, runs.add

@@ -1,0 +1,100 @@
+"""HTTP: the application, put together. What it answers is described at /openapi.json."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+from fastapi import APIRouter, FastAPI
+from fastapi.exceptions import RequestValidationError
+from prometheus_client import CONTENT_TYPE_LATEST
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+
+from penstock.errors import PenstockError, ServeError
+from penstock.serve import asking, bodies, troubles, writing
+from penstock.serve.feed import Feeds
+from penstock.serve.gate import Gate
+from penstock.serve.metrics import Requests, Runs, Standing, exposed
+from penstock.serve.past import Past
+from penstock.serve.positions import fields_of
+from penstock.serve.pulse import Pulse
+from penstock.serve.quick import quick_row
+from penstock.serve.settings import Settings
+from penstock.serve.source import Served
+from penstock.serve.telling import Tell
+
+ABOUT = """The views of a pipeline: their rows, and their changes as they come. Answers carry their position;
+an append tells one too, and `after` waits until a view has come there. Errors are objects with `primary`, `detail` and
+`hint`."""
+
+
+@dataclass(frozen=True)
+class Web:
+    """The application, and the pulse that ends its streams."""
+
+    app: FastAPI
+    pulse: Pulse
+
+
+def web_of(served: Served, settings: Settings, *, runs: Runs | None = None, tell: Tell | None = None) -> Web:
+    """The application; `runs` are those that it tells of, `tell` hears of every request."""
+    runs = runs or Runs()
+    pulse = Pulse(served)
+    past = Past(served, settings.limits.seconds)
+    feeds = Feeds(served, pulse, settings.limits.followers)
+
+    @asynccontextmanager
+    async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
+        beating = asyncio.create_task(pulse.run())
+        yield
+        pulse.stop()
+        await beating
+        past.close()
+
+    app = FastAPI(title="Penstock", description=ABOUT, version="1", docs_url=None, redoc_url=None, lifespan=lifespan)
+    views = asking.Views(served, pulse, past, feeds, settings.limits)
+    app.router.routes.append(quick_row(views))
+    app.include_router(asking.routes_of(views))
+    app.include_router(writing.routes_of(served))
+    app.include_router(_state(served, runs))
+    app.add_exception_handler(PenstockError, troubles.told)
+    app.add_exception_handler(RequestValidationError, troubles.misasked)
+    app.add_exception_handler(HTTPException, troubles.lost)
+    runs.registry.register(Standing(served, runs, lambda: feeds.followers))
+    app.add_middleware(Gate, settings=settings, requests=Requests(runs.registry), tell=tell)
+    return Web(app, pulse)
+
+
+def _state(served: Served, runs: Runs) -> APIRouter:
+    router = APIRouter(tags=["state"])
+
+    @router.get("/health", response_model=bodies.Health)
+    async def health() -> Response:
+        """The server answers."""
+        return asking.json_answer({"status": "ok"})
+
+    @router.get("/ready", response_model=bodies.Ready, responses=bodies.troubles(503))
+    def ready() -> Response:
+        """There are answers: the store and the log can be read, and belong together."""
+        position, lag = served.position(), served.lag()
+        if position is None:
+            raise ServeError("there are no answers yet", hint="Run the pipeline: penstock run", status=503)
+        if position.log != served.log.identity:
+            raise ServeError(
+                "the store is not one of this log",
+                detail=f"It was filled from log {position.log}; this one is {served.log.identity}.",
+                status=503,
+            )
+        return asking.json_answer({"status": "ready", "position": fields_of(position), "lag": lag})
+
+    @router.get(
+        "/metrics",
+        responses={200: {"content": {"text/plain": {"schema": {"type": "string"}}}}, **bodies.troubles()},
+        response_class=Response,
+    )
+    def metrics() -> Response:
+        """For Prometheus."""
+        return Response(exposed(runs.registry), media_type=CONTENT_TYPE_LATEST)
+
+    return router

@@ -1,0 +1,125 @@
+"""What is served: a pipeline's views, where its store and its log say that they are.
+
+The store is only read, each thread by a connection of its own. Whether a view has caught up with an append follows from
+the log: no frame up to the append's holds anything for this pipeline that its last batch has not read.
+"""
+
+import threading
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import cached_property
+from itertools import islice
+from pathlib import Path
+
+from penstock.errors import PenstockError, ServeError, ViewError
+from penstock.log.protocol import OrderedLog
+from penstock.model import Pipeline, Stream
+from penstock.serve.positions import Asked
+from penstock.views import Lineage, Position, ViewReader, current
+from penstock.views.lineage import frames_between
+from penstock.views.lookup import Lookup
+from penstock.views.step import View
+
+MOST_LAG = 10_000
+"""Frames of lag that are counted."""
+
+
+@dataclass
+class Served:
+    """`home` is where the pipeline's checkpoints lie."""
+
+    log: OrderedLog
+    pipeline: Pipeline
+    store: Path
+    home: Path
+    _here: threading.local = field(default_factory=threading.local, repr=False)
+
+    @property
+    def topics(self) -> frozenset[str]:
+        """What the pipeline reads."""
+        return frozenset(relation.topic for relation in self.pipeline.relations)
+
+    @property
+    def lookup(self) -> Lookup:
+        """The one of this thread."""
+        found: Lookup | None = getattr(self._here, "lookup", None)
+        if found is None:
+            found = self._here.lookup = Lookup(self.store)
+        return found
+
+    def position(self) -> Position | None:
+        return self.lookup.position() if self.store.exists() else None
+
+    @cached_property
+    def reader(self) -> ViewReader:
+        """Of the tables in the store, for all threads: it has a connection for each."""
+        return ViewReader(self.store)
+
+    def lineage(self) -> Lineage:
+        found = current(self.log, self.pipeline.name)
+        if found is None:
+            raise ServeError(
+                f'pipeline "{self.pipeline.name}" has no views yet',
+                hint="Run it first: penstock run",
+                status=404,
+            )
+        return found
+
+    def view(self, name: str) -> View:
+        try:
+            return self.lineage().view(name)
+        except ViewError as error:
+            raise ServeError(error.primary, detail=error.detail, hint=error.hint, status=404) from None
+
+    def check_exists(self, position: Asked) -> None:
+        """Refuses a position that the log has not come to: nobody can have been told it."""
+        end = self.log.mark().next_frame
+        if position.frame >= end:
+            raise ServeError(
+                f"position {position} is not one of this log",
+                detail=f"The log ends before frame {end}.",
+                hint="Was the log replaced? Then positions of before mean nothing.",
+            )
+
+    def has_reached(self, wanted: Asked) -> bool:
+        """Whether the store holds what an answer of this position had, or what an append brought."""
+        position = self.position()
+        if position is None:
+            return False
+        if wanted.lineage is not None:
+            return position.frame >= wanted.frame
+        return wanted.frame < position.until or self._lag(position.until, wanted.frame + 1, most=1) == 0
+
+    def lag(self) -> int | None:
+        """Frames with something for the pipeline that the store's answers do not know yet; None before the first."""
+        position = self.position()
+        return None if position is None else self._lag(position.until, self.log.mark().next_frame, most=MOST_LAG)
+
+    def _lag(self, start: int, end: int, *, most: int) -> int:
+        topics = self.topics
+        if start >= end:
+            return 0
+        ours = (
+            header.frame
+            for header in frames_between(self.log, start, end)
+            if any(block.topic in topics for block in header.blocks)
+            or any(said.topic in topics and said.scope in ("", self.pipeline.name) for said in header.punctuation)
+        )
+        return sum(1 for _ in islice(ours, most))
+
+    def watermarks(self) -> dict[str, datetime]:
+        """How far each stream had come, where the answers know everything that is in the log; else it is not known."""
+        try:
+            return self._watermarks() if self.lag() == 0 else {}
+        except PenstockError:
+            return {}
+
+    def _watermarks(self) -> dict[str, datetime]:
+        found = {}
+        for relation in self.pipeline.relations:
+            if isinstance(relation, Stream) and relation.event_time:
+                how = {"by": relation.watermark_by, "scope": self.pipeline.name}
+                time = self.log.watermark(relation.topic, delay=relation.watermark, **how)  # type: ignore[arg-type]
+                if time is not None:
+                    found[relation.name] = time
+        return found

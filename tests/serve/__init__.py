@@ -1,0 +1,1 @@
+"""Tests of the views: without Spark, on frames written as the engine writes them."""

@@ -1,0 +1,84 @@
+"""Changes over HTTP: every one, once, in order, wherever a reader begins or comes back."""
+
+import pytest
+
+from penstock.serve import Limits, Settings, feed
+from penstock.serve.server import serving
+from penstock.views import changes
+from tests.serve.client import Client, Event
+from tests.serve.conftest import Place
+from tests.views.shop import Declared, Shop, Story, spend
+
+
+def all_events(place: Place, client: Client) -> list[Event]:
+    """Every change that there is, and the end of every batch."""
+    found = list(changes(place.log, "shop", "spend"))
+    with client.follow("spend", **{"from": "0"}) as following:
+        return following.news(len(found) + len({change.position.frame for change in found}))
+
+
+def test_a_reader_gets_what_comes_and_the_end_of_each_batch(place: Place, client: Client) -> None:
+    place.batch(spend=[(None, spend("Bern", 1))])
+    with client.follow("spend") as following:
+        assert following.answer.headers["content-type"].startswith("text/event-stream")
+        frame = place.batch(spend=[(spend("Bern", 1), spend("Bern", 2))])
+        start, old, new, batch = following.take(4)
+    assert (start.kind, start.id) == ("start", str(frame - 1))
+    assert (old.id, old.data) == (f"{frame}:0", {"change": -1, "row": {"city": "Bern", "orders": 1, "spend": "1.00"}})
+    assert (new.id, new.data["change"], new.data["row"]["orders"]) == (f"{frame}:1", 1, 2)
+    assert (batch.kind, batch.id, batch.data["position"]) == ("batch", str(frame), f"1.{frame}")
+
+
+def test_rows_and_the_changes_after_them_are_the_whole(place: Place, client: Client) -> None:
+    place.batch(spend=[(None, spend("Bern", 1))])
+    position = client.get("/views/spend/rows").headers["penstock-position"]
+    place.batch(spend=[(None, spend("Zug", 1))])
+    with client.follow("spend", **{"from": position}) as following:
+        assert [row["city"] for _, row in following.changes(1)] == ["Zug"]
+
+
+@pytest.mark.parametrize("memory", [0, 300, 1 << 20])
+def test_who_comes_back_misses_nothing_and_sees_nothing_twice(
+    place: Place, client: Client, monkeypatch: pytest.MonkeyPatch, memory: int
+) -> None:
+    monkeypatch.setattr(feed, "MOST_BYTES", memory)
+    with client.follow("spend") as present:
+        Story(place.shop, seed=4).go_on(8)
+        everything = all_events(place, client)
+        for at in range(len(everything) - 1):
+            with client.follow("spend", last=everything[at].id) as following:
+                assert following.news(len(everything) - at - 1) == everything[at + 1 :]
+        assert present.news(len(everything)) == everything
+
+
+def test_another_lineage_is_the_difference(place: Place, client: Client) -> None:
+    place.batch(spend=[(None, spend("Bern", 1)), (None, spend("Zug", 1))])
+    with client.follow("spend") as following:
+        views = {"spend": Declared("city STRING, orders STRING", key=("city",))}
+        second = Shop(place.log, lineage=2, views=views)
+        second.batch(spend=[(None, {"city": "Bern", "orders": "many"})])
+        second.announce()
+        found = following.changes(3)
+    assert [(sign, row["city"], row["orders"]) for sign, row in found] == [
+        (-1, "Bern", 1),
+        (-1, "Zug", 1),
+        (1, "Bern", "many"),
+    ]
+
+
+def test_places_that_never_were_are_refused(place: Place, client: Client) -> None:
+    end = place.log.mark().next_frame
+    for last, status in ((str(end), 400), (f"{end + 5}:1", 400), ("x", 422)):
+        with client.follow("spend", last=last) as following:
+            assert following.answer.status == status
+    with client.follow("nothing") as following:
+        assert following.answer.status == 404
+
+
+def test_only_so_many_follow_at_once(place: Place) -> None:
+    with serving(place.served, Settings(port=0, limits=Limits(followers=1))) as at:
+        client = Client(at.url)
+        with client.follow("spend") as first:
+            first.take(1)
+            with client.follow("spend") as second:
+                assert second.answer.status == 503

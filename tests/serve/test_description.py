@@ -1,0 +1,76 @@
+"""The interface is as /openapi.json describes it: requests that the description allows, and some that it does not, get
+the answers that it describes, and never a failure of the server.
+"""
+
+from typing import Any
+
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, Phase, given, seed, settings
+from schemathesis import GenerationMode
+from schemathesis.checks import CHECKS, load_all_checks
+from schemathesis.config import SchemathesisConfig
+
+from tests.serve.client import Client
+from tests.serve.conftest import Place
+from tests.views.shop import name, spend
+
+EXAMPLES = 15
+NOT_SAID = ("positive_data_acceptance", "missing_required_header", "ignored_auth")
+"""That a condition is valid SQL, or that a view exists, no description can say; and here nobody needs a token."""
+ENDLESS = "/views/{view}/changes"
+ASKED = ("/views/{view}/rows", "/views/{view}/row", "/topics/{topic}")
+"""Where there is something to get wrong."""
+
+
+def described(client: Client) -> Any:
+    config = SchemathesisConfig.from_dict({"seed": 1})
+    return schemathesis.openapi.from_url(f"{client.url}/openapi.json", config=config)
+
+
+def test_every_route_is_described(client: Client) -> None:
+    paths = client.get("/openapi.json").json["paths"]
+    assert set(paths) == {
+        "/views",
+        "/views/{view}",
+        "/views/{view}/rows",
+        "/views/{view}/row",
+        ENDLESS,
+        "/topics",
+        "/topics/{topic}",
+        "/health",
+        "/ready",
+        "/metrics",
+    }
+    assert all("description" in each for path in paths.values() for each in path.values())
+
+
+@pytest.mark.parametrize("mode", list(GenerationMode))
+def test_answers_are_as_described(place: Place, client: Client, mode: GenerationMode) -> None:
+    place.batch(spend=[(None, spend("Bern", 1))], names=[(None, name("ann"))])
+    load_all_checks()
+    checks = [CHECKS.get_one(each) for each in CHECKS.get_all_names() if each not in NOT_SAID]
+    for found in described(client).get_all_operations():
+        operation = found.ok()
+        if operation.path in ASKED or (mode == GenerationMode.POSITIVE and operation.path != ENDLESS):
+            _check(operation, mode, checks)
+
+
+def _check(operation: Any, mode: GenerationMode, checks: list[Any]) -> None:
+    names = {"view": "spend", "topic": "orders"}
+
+    @seed(1)
+    @settings(
+        max_examples=EXAMPLES,
+        deadline=None,
+        database=None,
+        phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(case=operation.as_strategy(generation_mode=mode))
+    def check(case: Any) -> None:
+        for at in names.keys() & (case.path_parameters or {}).keys() if mode == GenerationMode.POSITIVE else ():
+            case.path_parameters[at] = names[at]
+        case.call_and_validate(checks=checks, timeout=20)
+
+    check()

@@ -1,0 +1,125 @@
+"""Who may ask, how often, and how much."""
+
+import json
+from http.client import HTTPConnection
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from penstock.errors import PenstockError, ServeError
+from penstock.serve import Limits, Settings
+from penstock.serve.server import serving
+from penstock.serve.settings import address_of, hashed, is_loopback, tokens_in
+from penstock.serve.telling import teller
+from tests.serve.client import Client
+from tests.serve.conftest import Place
+
+READ, WRITE = "r" * 20, "w" * 20
+TOKENS = {hashed(READ): frozenset({"read"}), hashed(WRITE): frozenset({"write"})}
+
+
+def told(error: pytest.ExceptionInfo[PenstockError]) -> str:
+    return error.value.primary
+
+
+def test_beyond_loopback_nobody_is_answered_without_a_token() -> None:
+    for host in ("127.0.0.1", "localhost", "::1"):
+        assert Settings(host).tokens == {}
+    for host in ("0.0.0.0", "::", "192.0.2.1"):
+        with pytest.raises(ServeError) as refused:
+            Settings(host)
+        assert told(refused) == f'who asks at "{host}" needs a token, and there are none'
+        assert Settings(host, tokens={hashed(READ): frozenset({"read"})}).tokens
+
+
+def test_tokens_are_good_for_what_they_say(place: Place) -> None:
+    place.keep()
+    with serving(place.served, Settings(port=0, tokens=TOKENS)) as at:  # type: ignore[arg-type]
+        nobody, reader, writer = (
+            Client(at.url, {} if token is None else {"authorization": f"Bearer {token}"})
+            for token in (None, READ, WRITE)
+        )
+        assert (nobody.get("/views").status, nobody.get("/health").status) == (401, 200)
+        assert nobody.get("/views").headers["www-authenticate"] == "Bearer"
+        assert Client(at.url, {"authorization": f"Basic {READ}"}).get("/views").status == 401
+        assert (reader.get("/views").status, reader.append("orders", {"id": 1}).status) == (200, 403)
+        assert (writer.get("/views").status, writer.append("orders", {"id": 1}).status) == (403, 200)
+        with nobody.follow("spend") as following:
+            assert following.answer.status == 401
+
+
+def test_a_page_from_elsewhere_cannot_use_our_address(client: Client) -> None:
+    assert client.get("/views", headers={"host": "evil.example:8780"}).status == 403
+    assert client.get("/views", headers={"host": "localhost:8780"}).status == 200
+
+
+def test_limits_are_kept(place: Place) -> None:
+    place.keep()
+    limits = Limits(body_bytes=500, rate=5, rows=10, seconds=0.2)
+    with serving(place.served, Settings(port=0, limits=limits)) as at:
+        client = Client(at.url)
+        got = client.append("orders", *({"id": n, "city": "Bern"} for n in range(50)))
+        assert (got.status, got.primary) == (413, "the body of the request is too large")
+        assert client.get("/views/spend/rows", limit=11).status == 400
+        assert client.get("/views/spend/rows", limit=11).status == 400
+        statuses = [client.get("/health").status for _ in range(20)]
+        assert statuses[:3] == [200] * 3
+        assert 429 in statuses
+
+
+def test_a_body_in_pieces_is_counted_too(client: Client, place: Place) -> None:
+    connection = HTTPConnection(client.url.removeprefix("http://"), timeout=20)
+    pieces = (b"x" * (1 << 20) for _ in range(9))
+    connection.request(
+        "POST", "/topics/orders", body=pieces, headers={"content-type": "application/json"}, encode_chunked=True
+    )
+    assert connection.getresponse().status == 413
+    connection.close()
+
+
+def test_the_file_of_tokens_is_read_or_refused(tmp_path: Path) -> None:
+    file = tmp_path / "tokens"
+    file.write_text(f"# who reads\nread {READ}\n\nread,write {WRITE}\n")
+    assert tokens_in(file) == {hashed(READ): {"read"}, hashed(WRITE): {"read", "write"}}
+    for text, want in (("", "there are no tokens"), ("all x", "is no token"), ("read short", "too short")):
+        file.write_text(text)
+        with pytest.raises(ServeError) as refused:
+            tokens_in(file)
+        assert want in told(refused)
+    with pytest.raises(ServeError, match="cannot be read"):
+        tokens_in(tmp_path / "none")
+
+
+def test_addresses_are_read() -> None:
+    assert address_of("localhost:80") == ("localhost", 80)
+    assert address_of(":80") == ("127.0.0.1", 80)
+    assert address_of("[::1]:80") == ("::1", 80)
+    for bad in ("80", "localhost:http", "localhost:99999"):
+        with pytest.raises(ServeError, match="is no address"):
+            address_of(bad)
+    assert not is_loopback("192.0.2.1")
+    with pytest.raises(ServeError, match="has no address"):
+        is_loopback("no such host")
+
+
+def test_a_port_that_is_taken_is_told(place: Place) -> None:
+    place.keep()
+    with (
+        serving(place.served, Settings(port=0)) as at,
+        pytest.raises(ServeError, match="nobody can listen"),
+        serving(place.served, Settings(port=at.port)),
+    ):
+        pass
+
+
+def test_requests_are_told_as_json_or_text(place: Place) -> None:
+    place.keep()
+    lines: list[str] = []
+    for form in ("json", "text"):
+        tell: Any = teller(form, lines.append)
+        with serving(place.served, Settings(port=0), tell=tell) as at:
+            Client(at.url).get("/views/nobody")
+    found = json.loads(lines[0])
+    assert (found["event"], found["path"], found["status"]) == ("request", "/views/nobody", 404)
+    assert " request method=GET path=/views/nobody client=127.0.0.1 status=404 ms=" in lines[1]

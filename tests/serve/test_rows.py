@@ -1,0 +1,164 @@
+"""Rows over HTTP: by key, condition, order and page, in three forms, at a position."""
+
+from threading import Thread
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from tests.serve.client import Client
+from tests.serve.conftest import Place
+from tests.views.shop import Shop, name, spend
+
+CSV = "text/csv; charset=utf-8"
+BERN = {"city": "Bern", "orders": 1, "spend": "1.00"}
+ZUG = {"city": "Zug", "orders": 2, "spend": "7.50"}
+
+
+@pytest.fixture
+def frame(place: Place) -> int:
+    """Two rows are there, since this frame."""
+    return place.batch(spend=[(None, spend("Bern", 1)), (None, spend("Zug", 2, "7.50"))], names=[(None, name("ann"))])
+
+
+def test_the_views_are_listed_with_their_columns(client: Client, frame: int) -> None:
+    got = client.get("/views").json
+    assert (got["pipeline"], got["position"]["position"]) == ("shop", f"1.{frame}")
+    assert [(view["name"], view["key"]) for view in got["views"]] == [("spend", ["city"]), ("names", [])]
+    assert client.get("/views/SPEND").json["columns"][2] == {"name": "spend", "type": "DECIMAL(12,2)", "nullable": True}
+    assert client.get("/views/spent").json["error"]["hint"] == 'Did you mean "spend"?'
+    assert client.get("/views/spent").status == 404
+
+
+def test_rows_carry_the_position_at_which_they_are_right(client: Client, frame: int) -> None:
+    got = client.get("/views/spend/rows")
+    assert got.json["rows"] == [BERN, ZUG]
+    position = got.json["position"]
+    assert (position["lineage"], position["frame"], position["batch"]) == (1, frame, 0)
+    assert (got.headers["penstock-position"], got.headers["penstock-batch"]) == (f"1.{frame}", "0")
+
+
+def test_a_row_is_found_by_its_key(client: Client, frame: int) -> None:
+    got = client.get("/views/spend/row", key="Zug")
+    assert (got.status, got.json["row"], got.headers["penstock-position"]) == (200, ZUG, f"1.{frame}")
+    assert client.get("/views/spend/row", key="Genf").status == 404
+    assert client.get("/views/spend/row", key=["Zug", "Bern"]).primary == 'the key of view "spend" has 1 column'
+    assert client.get("/views/names/row", key="ann").primary == 'view "names" has no key'
+    assert client.get("/views/nobody/row", key="ann").status == 404
+
+
+def test_look_ups_follow_the_store_to_another_lineage_and_another_file(place: Place, client: Client) -> None:
+    place.batch(spend=[(None, spend("Bern", 1))])
+    assert client.get("/views/spend/row", key="Bern").json["row"]["orders"] == 1
+    second = Shop(place.log, lineage=2)
+    second.batch(spend=[(None, spend("Bern", 9))])
+    second.announce()
+    place.keep()
+    assert client.get("/views/spend/row", key="Bern").json["row"]["orders"] == 9
+    for file in place.store.parent.glob("views.sqlite*"):
+        file.unlink()
+    place.keep()
+    assert client.get("/views/spend/row", key="Bern").json["row"]["orders"] == 9
+    assert client.rows("spend")[0]["orders"] == 9
+
+
+def test_conditions_choose_rows_and_reach_nothing_else(client: Client, frame: int) -> None:
+    assert client.rows("spend", where="spend > 5 AND city LIKE 'Z%'") == [ZUG]
+    for bad in ("1)) OR ((1", "city = (SELECT 1)", "load_extension('x')", "1; DROP TABLE spend", "nope = 1", "'", "\0"):
+        got = client.get("/views/spend/rows", where=bad)
+        assert (got.status, "condition" in got.primary) == (400, True), bad
+    assert client.rows("spend") == [BERN, ZUG]
+
+
+def test_a_condition_cannot_fill_the_memory(client: Client, frame: int) -> None:
+    got = client.get("/views/spend/rows", where="length(" + "hex(" * 24 + "'" + "a" * 1000 + "'" + ")" * 24 + ") > 0")
+    assert (got.status, got.json["error"]["detail"]) == (400, "string or blob too big.")
+    assert client.rows("spend") == [BERN, ZUG]
+
+
+def test_pages_in_any_order_give_every_row_once(place: Place, client: Client) -> None:
+    place.batch(spend=[(None, spend(f"{n:02}", n % 3)) for n in range(25)])
+    for order in (["orders desc"], ["orders", "city desc"], []):
+        pages: list[object] = []
+        more: dict[str, Any] = {}
+        while True:
+            got = client.get("/views/spend/rows", order=order, limit=4, **more).json
+            pages += got["rows"]
+            if got["next"] is None:
+                break
+            more = {"next": got["next"]}
+        assert len(pages) == 25
+        assert pages == client.rows("spend", order=order)
+
+
+@pytest.mark.parametrize("given", ["x", "W10=", "WzEsMSxbXSxbW11dXQ==", "eyJhIjoxfQ==", "é"])
+def test_a_page_that_never_was_is_refused(client: Client, frame: int, given: str) -> None:
+    got = client.get("/views/spend/rows", next=given)
+    assert (got.status, got.primary[:11]) in ((400, "this is not"), (400, "the rows of"))
+
+
+def test_the_form_is_as_the_address_or_the_header_says(client: Client, frame: int) -> None:
+    text = b"city,orders,spend\nBern,1,1.00\nZug,2,7.50\n"
+    assert client.get("/views/spend/rows", format="csv").data == text
+    got = client.get("/views/spend/rows", headers={"accept": "application/json;q=0.1, text/csv"})
+    assert (got.data, got.headers["content-type"], "penstock-position" in got.headers) == (
+        text,
+        "text/csv; charset=utf-8",
+        True,
+    )
+    arrow = client.get("/views/spend/rows", headers={"accept": "application/vnd.apache.arrow.stream"}, limit=1)
+    assert pa.ipc.open_stream(arrow.data).read_all().to_pylist() == [spend("Bern", 1)]
+    assert client.get("/views/spend/rows", format="json", next=arrow.headers["penstock-next"]).json["rows"] == [ZUG]
+    assert client.get("/views/spend/rows", headers={"accept": "image/png"}).status == 406
+
+
+def test_what_was_written_can_be_read_at_once(place: Place, client: Client) -> None:
+    place.batch(spend=[(None, spend("Bern", 1))])
+    position = client.append("orders", {"id": 1, "city": "Bern", "amount": "2.00"}).json["position"]
+    assert client.get("/views/spend/rows", after=position, timeout=0.1).status == 504
+    other = place.log.create_topic("others", "id BIGINT").name
+    place.log.append(other, [{"id": 1}])
+    later = Thread(target=lambda: place.batch(spend=[(spend("Bern", 1), spend("Bern", 2))]))
+    later.start()
+    got = client.get("/views/spend/row", key="Bern", after=position)
+    later.join()
+    assert got.json["row"]["orders"] == 2
+    answered = got.headers["penstock-position"]
+    assert client.get("/views/spend/rows", after=answered, timeout=0.1).status == 200
+    # What other pipelines read is nothing to wait for.
+    assert client.get("/views/spend/rows", after=place.log.append(other, [{"id": 2}]).frame, timeout=0.1).status == 200
+
+
+def test_positions_that_nobody_was_told_are_refused(client: Client, frame: int) -> None:
+    assert client.get("/views/spend/rows", after=frame + 1).primary == f"position {frame + 1} is not one of this log"
+    assert client.get("/views/spend/rows", after="1.2.3").status == 422
+    assert client.get("/views/spend/rows", at=f"7.{frame}").status == 410
+
+
+def test_an_older_position_is_answered_as_it_was(place: Place, client: Client, frame: int) -> None:
+    then = client.get("/views/spend/rows").headers["penstock-position"]
+    place.batch(spend=[(spend("Bern", 1), None), (spend("Zug", 2, "7.50"), spend("Zug", 3))])
+    assert [row["orders"] for row in client.rows("spend")] == [3]
+    got = client.get("/views/spend/rows", at=then, where="orders < 9")
+    assert (got.json["rows"], got.headers["penstock-position"]) == ([BERN, ZUG], then)
+    assert client.get("/views/spend/rows", at=0).status == 410
+
+
+def test_what_takes_too_long_is_given_up(place: Place, client: Client) -> None:
+    place.batch(names=[(None, name(f"{n}", n)) for n in range(3000)])
+    slow = "length(replace(hex(hex(hex(hex(hex(hex(hex(name))))))), '3', 'abc')) > " + " + ".join(
+        ["length(hex(hex(hex(name))))"] * 30
+    )
+    got = client.get("/views/names/rows", where=slow, timeout=0.001)
+    assert (got.status, got.primary) == (504, "the answer takes longer than 0.001 seconds")
+    assert len(client.rows("names", limit=3000)) == 3000
+    assert client.get("/views/names/rows", limit=100_001).primary == "at most 100,000 rows are given at once"
+
+
+def test_the_watermark_is_told_where_it_is_known(place: Place, client: Client) -> None:
+    client.append("orders", {"id": 1, "at": "2024-01-31T12:00:10Z"})
+    assert client.get("/views/spend/rows").json["watermarks"] == {}
+    place.batch(spend=[(None, spend("Bern", 1))])
+    got = client.get("/views/spend/rows")
+    assert got.json["watermarks"] == {"orders": "2024-01-31T12:00:00+00:00"}
+    assert got.headers["penstock-watermark"] == "orders=2024-01-31T12:00:00+00:00"

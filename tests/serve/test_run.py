@@ -1,0 +1,40 @@
+"""A run that serves: what is appended over HTTP is in the answer, and the run's figures are among the metrics."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from penstock.app.beginning import begin
+from tests.serve.client import Client
+
+MAIN = [sys.executable, "-c", "from penstock.cli import main; main()"]
+
+
+@pytest.mark.spark
+def test_a_run_serves_what_it_keeps_right(tmp_path: Path) -> None:
+    begin(tmp_path / "shop")
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("PENSTOCK")}
+    command = [*MAIN, "run", str(tmp_path / "shop"), "--serve", "--bind", "127.0.0.1:0", "--log-format", "json"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment) as process:
+        try:
+            assert process.stderr is not None
+            said = [json.loads(process.stderr.readline()) for _ in range(2)]
+            assert [line["event"] for line in said] == ["running", "serving"]
+            client = Client(said[1]["url"])
+            client.append("customers", {"id": 1, "city": "Rome"})
+            position = client.append("orders", {"id": 1, "customer": 1, "amount": "12.50"}).json["position"]
+            got = client.get("/views/spend_by_city/row", key="Rome", after=position)
+            assert got.json["row"] == {"city": "Rome", "orders": 1, "spend": "12.50"}
+            assert client.get("/ready").json["lag"] == 0
+            progress = json.loads(process.stderr.readline())
+            assert (progress["event"], progress["changes"]) == ("progress", {"spend_by_city": 1})
+            assert b"penstock_read_records_total 2.0" in client.get("/metrics").data
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(timeout=60) == 130
+        finally:
+            process.kill()

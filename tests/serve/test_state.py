@@ -1,0 +1,71 @@
+"""Health, readiness and metrics."""
+
+from datetime import UTC, datetime, timedelta
+
+from penstock.app.progress import Progress
+from penstock.serve import Settings
+from penstock.serve.metrics import Runs
+from penstock.serve.server import serving
+from tests.serve.client import Client
+from tests.serve.conftest import Place
+from tests.views.shop import spend
+
+
+def metrics(client: Client) -> dict[str, float]:
+    got = client.get("/metrics")
+    assert got.headers["content-type"].startswith("text/plain")
+    lines = [line.rpartition(" ") for line in got.data.decode().splitlines() if not line.startswith("#")]
+    return {name: float(value) for name, _, value in lines}
+
+
+def test_ready_is_who_has_answers(place: Place) -> None:
+    with serving(place.served, Settings(port=0)) as at:
+        client = Client(at.url)
+        assert client.get("/health").json == {"status": "ok"}
+        got = client.get("/ready")
+        assert (got.status, got.primary) == (503, "there are no answers yet")
+        assert client.get("/views/spend/row", key="Bern").status == 503
+        frame = place.batch(spend=[(None, spend("Bern", 1))])
+        assert client.get("/ready").json["position"]["frame"] == frame
+        assert client.get("/views/spend/row", key="Bern").status == 200
+
+
+def test_what_log_and_store_know_is_measured(place: Place, client: Client) -> None:
+    place.batch(spend=[(None, spend("Bern", 1))])
+    client.append("orders", {"id": 1, "at": "2024-01-31T12:00:00Z"})
+    client.get("/views/spend/rows")
+    found = metrics(client)
+    assert (found["penstock_lag_frames"], found["penstock_view_batch"], found["penstock_lineage"]) == (1, 0, 1)
+    assert found["penstock_log_frames"] == place.log.mark().next_frame
+    assert found['penstock_http_requests_total{route="/views/{view}/rows",status="200"}'] == 1
+    assert found["penstock_followers"] == 0
+    place.batch(spend=[(None, spend("Zug", 1))])
+    found = metrics(client)
+    assert found["penstock_lag_frames"] == 0
+    assert found['penstock_watermark_delay_seconds{stream="orders"}'] > 1e6
+
+
+def test_what_a_run_tells_is_measured(place: Place) -> None:
+    runs = Runs()
+    now = datetime.now(UTC)
+    done = Progress(
+        3, 2, 5, 70, 0.5, 0, {"spend": 4}, 1, {"spend": 2}, {"orders": now - timedelta(minutes=1)}, {"w": 6}
+    )
+    runs.add(done)
+    runs.add(done)
+    for _ in range(2):
+        place.log.raise_epoch("pipeline shop")
+    state = place.folder / ".penstock/lineages/1/checkpoint/state/0"
+    state.mkdir(parents=True)
+    (state / "1.delta").write_bytes(b"x" * 100)
+    with serving(place.served, Settings(port=0), runs=runs) as at:
+        found = metrics(Client(at.url))
+    assert found["penstock_batches_total"] == 4
+    assert found["penstock_read_records_total"] == 140
+    assert found["penstock_batch_seconds_total"] == 1
+    assert found["penstock_dead_letters_total"] == 2
+    assert found['penstock_changes_total{view="spend"}'] == 8
+    assert found['penstock_late_rows_total{view="spend"}'] == 4
+    assert found['penstock_open_windows{view="w"}'] == 6
+    assert 59 < found['penstock_watermark_delay_seconds{stream="orders"}'] < 70
+    assert (found["penstock_restarts"], found["penstock_state_bytes"]) == (1, 100)
