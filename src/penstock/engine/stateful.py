@@ -94,10 +94,10 @@ def aggregated(graph: Graph, node: Aggregate, flow: Flow, closing: Handle | None
     )
     operator.row = list(node.columns)
     for branch in flow.branches[slicing.latest() :: slicing.overlaps()] if slicing else flow.branches:
-        key = graph.over(plan.keys(), branch)
+        under = graph.over(plan.keys(), branch)
         if slicing:
-            key = list(graph.door.sliced(slicing, graph.handles(key), graph.handles(branch.filters)))
-        graph.connect(branch, operator, 0, key=key, value=graph.over(plan.inputs(), branch))
+            under = list(graph.door.sliced(slicing, graph.handles(under), graph.handles(branch.filters)))
+        graph.connect(branch, operator, 0, key=under, value=graph.over(plan.inputs(), branch))
     positions = list(plan.keyColumns())
     operator.key = tuple(node.columns[at].handle if at >= 0 else None for at in positions)
     telling = list(plan.tellingColumns())
