@@ -25,7 +25,8 @@ def connected(url: str) -> Any:
     """A connection that begins and ends no transaction by itself."""
     said = _parsed(url)
     with told(url):
-        made = psycopg.connect(**(HOW | said), client_encoding="UTF8", autocommit=True)
+        # Nothing is prepared: a plan that was made when a table was small would be kept when it is large.
+        made = psycopg.connect(**(HOW | said), client_encoding="UTF8", autocommit=True, prepare_threshold=None)
         try:
             _check(url, made)
             made.execute(f"SET lock_timeout = '{LOCK_SECONDS}s'; SET DateStyle = 'ISO'; SET bytea_output = 'hex'")

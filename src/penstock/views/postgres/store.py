@@ -91,6 +91,7 @@ class PostgresStore:
                 self._take(cursor, group, group[0].position, used)
             for table in tables:
                 self._index(cursor, table)
+                cursor.execute(f"ANALYZE {table.base}")
             show(cursor, before, tables)
         self._tidy(generation + 1)
 
