@@ -55,7 +55,13 @@ LATENESS = st.one_of(
 KEYS = st.one_of(st.none(), st.lists(COLUMN_NAMES, min_size=1, max_size=3, unique_by=str.lower).map(tuple))
 VIEW_OPTIONS = st.builds(
     lambda store, key, emit, late, parts: ViewOptions(
-        store, key, emit, late[0], late[1], partition_by=parts if store == "files" else None
+        store,
+        key,
+        emit,
+        late[0],
+        late[1],
+        partition_by=parts if store == "files" else None,
+        index=(parts, parts[:1]) if store == "table" and parts else None,
     ),
     st.sampled_from(STORES),
     KEYS,
@@ -87,7 +93,7 @@ def pipelines(draw: st.DrawFn) -> Pipeline:
         if draw(TRUTH):
             options = draw(VIEW_OPTIONS)
             if options.store == "files" and name.startswith("_"):
-                options = replace(options, store="topic", partition_by=None)
+                options = replace(options, store="topic", partition_by=None, index=None)
             views.append(View(name, draw(QUERIES), options))
         else:
             relations.extend(with_history(_relation(draw, name)))

@@ -16,8 +16,9 @@ pytest.register_assert_rewrite("tests.views.contract", "tests.views.contract_lea
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        if "postgres" in getattr(item, "fixturenames", ()):
-            item.add_marker(pytest.mark.postgres)
+        for service in ("postgres", "redis"):
+            if service in getattr(item, "fixturenames", ()):
+                item.add_marker(service)
 
 
 @pytest.fixture(scope="session")

@@ -357,6 +357,12 @@ def test_a_server_that_is_not_there_is_named_without_the_password(log: Log, shop
     assert "hunter2" not in said + repr(store)
 
 
+def test_an_address_that_cannot_be_read_is_not_shown(log: Log, shop: Shop) -> None:
+    with PostgresStore("postgresql://ann:hunter2%@db/views", "shop") as store:
+        said = refusal(lambda: catch_up(log, "shop", store))
+    assert said.startswith("the address of the store cannot be read") and "hunter2" not in said
+
+
 def test_a_wrong_password_is_not_shown(log: Log, shop: Shop, postgres: Server) -> None:
     with PostgresStore(postgres.url().replace(":penstock@", ":hunter2@"), "shop") as store:
         said = refusal(lambda: catch_up(log, "shop", store))

@@ -39,7 +39,9 @@ class Text:
         """
         pipeline = pipeline_of(self.sql, name=NAME, options={**AT_ONCE, **self.options})
         topics = tuple(
-            view if view.options.store == "files" else replace(view, options=replace(view.options, store="topic"))
+            view
+            if view.options.store == "files"
+            else replace(view, options=replace(view.options, store="topic", index=None))
             for view in pipeline.views
         )
         return replace(pipeline, views=topics)

@@ -10,6 +10,8 @@ from psycopg import errors
 from penstock.errors import ViewError, without_secrets
 
 LOCK_SECONDS = 10
+LOST = ("08", "28", "3D", "57")
+"""Errors that are about the connection, and not about what was asked."""
 HOW: dict[str, Any] = {
     "application_name": "penstock",
     "connect_timeout": 10,
@@ -21,9 +23,10 @@ HOW: dict[str, Any] = {
 
 def connected(url: str) -> Any:
     """A connection that begins and ends no transaction by itself."""
+    said = _parsed(url)
     with told(url):
-        said = psycopg.conninfo.conninfo_to_dict(url)
-        made = psycopg.connect(**(HOW | said), client_encoding="UTF8", autocommit=True)
+        # Nothing is prepared: a plan that was made when a table was small would be kept when it is large.
+        made = psycopg.connect(**(HOW | said), client_encoding="UTF8", autocommit=True, prepare_threshold=None)
         try:
             _check(url, made)
             made.execute(f"SET lock_timeout = '{LOCK_SECONDS}s'; SET DateStyle = 'ISO'; SET bytea_output = 'hex'")
@@ -31,6 +34,17 @@ def connected(url: str) -> Any:
             made.close()
             raise
         return made
+
+
+def _parsed(url: str) -> dict[str, Any]:
+    try:
+        return dict(psycopg.conninfo.conninfo_to_dict(url))
+    except psycopg.ProgrammingError:  # it quotes what it cannot read: that may be the password
+        raise ViewError(
+            "the address of the store cannot be read",
+            detail="It is not one that PostgreSQL understands.",
+            hint="In names and passwords, write % as %25, @ as %40, / as %2F and : as %3A.",
+        ) from None
 
 
 def _check(url: str, made: Any) -> None:
@@ -74,6 +88,8 @@ def told(url: str) -> Iterator[None]:
             hint="The name is another's. Name a schema for the views alone: ?schema=NAME",
         ) from error
     except psycopg.OperationalError as error:
+        if error.sqlstate and error.sqlstate[:2] not in LOST:
+            raise ViewError(f'the store "{shown}" cannot be used', detail=f"{_said(error)}.") from error
         raise ViewError(
             f'the store "{shown}" cannot be reached',
             detail=f"{_said(error)}.",

@@ -65,10 +65,11 @@ class PostgresStore:
     def apply(self, steps: Sequence[Step]) -> None:
         try:
             self._apply(steps)
-        except errors.ProgramLimitExceeded as error:  # a value is too long for an index
-            self._drop_indexes(error)
-            with told(self._url):
-                self._apply(steps)
+        except ViewError as error:
+            if not isinstance(error.__cause__, errors.ProgramLimitExceeded):
+                raise
+            self._drop_indexes(error.__cause__)  # a value is too long for one of them
+            self._apply(steps)
 
     def _apply(self, steps: Sequence[Step]) -> None:
         with self._transaction() as cursor:
@@ -90,6 +91,7 @@ class PostgresStore:
                 self._take(cursor, group, group[0].position, used)
             for table in tables:
                 self._index(cursor, table)
+                cursor.execute(f"ANALYZE {table.base}")
             show(cursor, before, tables)
         self._tidy(generation + 1)
 
@@ -107,7 +109,7 @@ class PostgresStore:
             self.close()
             self._generation = -1
             self._held = connected(self._url)
-        with _told(self._url), transaction(self._held, how) as cursor:
+        with told(self._url), transaction(self._held, how) as cursor:
             yield cursor
 
     def _know_tables(self, cursor: Any, generation: int) -> None:
@@ -177,17 +179,6 @@ class PostgresStore:
     def _leftovers(self, generation: int) -> list[str]:
         with self._transaction("READ ONLY") as cursor:
             return self._catalog.leftovers(cursor, generation)
-
-
-@contextmanager
-def _told(url: str) -> Iterator[None]:
-    try:
-        with told(url):
-            yield
-    except ViewError as error:
-        if isinstance(error.__cause__, errors.ProgramLimitExceeded):
-            raise error.__cause__ from None
-        raise
 
 
 def _too_long(table: Table, error: psycopg.Error) -> str:

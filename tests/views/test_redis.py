@@ -1,0 +1,119 @@
+"""RedisStore keeps the contract, passes the kit, and survives its server's death."""
+
+import os
+import shutil
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from random import Random
+from typing import Any
+from uuid import uuid4
+
+import pyarrow as pa
+import pytest
+import redis as client
+
+from penstock.errors import ViewError
+from penstock.log import Log
+from penstock.views import Store, catch_up
+from penstock.views.redis import RedisStore, rows_in
+from penstock.views.testing import check_store
+from services.jars import ServiceError
+from services.redis import Server, server_in
+from tests.effort import SOAK
+from tests.views.contract import *  # noqa: F403
+from tests.views.contract_leaving import *  # noqa: F403
+from tests.views.shop import VIEWS, Declared, Shop, Story, counted, folded, spend
+
+KILLS = 60 if SOAK else 4
+
+
+@pytest.fixture(scope="session")
+def redis() -> Iterator[Server]:
+    """The server of this process. A test that kills it leaves it whole."""
+    folder = Path(tempfile.mkdtemp(prefix="penstock-redis-"))
+    try:
+        server = server_in(folder, dies_with_us=True)
+    except ServiceError as error:
+        if os.environ.get("PENSTOCK_SERVICES") == "required":
+            raise
+        pytest.skip(f"no Redis: {error.primary}")
+    server.start()
+    yield server
+    server.kill()
+    shutil.rmtree(folder)
+
+
+@pytest.fixture
+def prefix() -> str:
+    return f"shop[{uuid4().hex[:8]}]"
+
+
+@pytest.fixture
+def open_store(redis: Server, prefix: str) -> Callable[[], RedisStore]:
+    return lambda: RedisStore(redis.url, prefix)
+
+
+def rows_of(server: Server, prefix: str, view: str) -> list[dict[str, Any]]:
+    return list(pa.RecordBatch.from_struct_array(rows_in(server.url, prefix, view)[1]).to_pylist())
+
+
+@pytest.fixture
+def contents(redis: Server, prefix: str) -> Callable[[Store, str], Counter[str]]:
+    return lambda _, view: counted(rows_of(redis, prefix, view))
+
+
+def test_the_kit_is_passed(redis: Server, prefix: str) -> None:
+    def rows(_: Store, view: str) -> Iterable[Any]:
+        return rows_of(redis, prefix, view)
+
+    check_store(lambda: RedisStore(redis.url, prefix), rows, kills=KILLS)
+
+
+def test_a_row_is_found_by_its_key(log: Log, shop: Shop, redis: Server, prefix: str) -> None:
+    shop.batch(spend=[(None, spend("Bern", 2, "2.50")), (None, spend(None, 1))])
+    catch_up(log, "shop", RedisStore(redis.url, prefix))
+    with client.Redis.from_url(redis.url, decode_responses=True) as asked:
+        found = asked.hgetall(f'{prefix}:spend:"Bern"')
+        assert {**found, "_penstock": ""} == {"city": "Bern", "orders": "2", "spend": "2.50", "_penstock": ""}
+        assert asked.hget(f"{prefix}:spend:null", "city") is None
+        assert asked.hget(f"{prefix}:spend:null", "orders") == "1"
+
+
+def test_strings_of_any_bytes_and_numbers_beyond_numbers_are_kept(log: Log, redis: Server, prefix: str) -> None:
+    shop = Shop(log, views={"v": Declared("s STRING, d DOUBLE, b BINARY, t ARRAY<STRING>, y BOOLEAN", key=("s",))})
+    shop.announce()
+    rows = [
+        {"s": "a\0b", "d": float("inf"), "b": b"\x00\xff", "t": ["x", None], "y": True},
+        {"s": "5", "d": float("nan"), "b": None, "t": [], "y": False},
+        {"s": None, "d": -1.5, "b": b"", "t": None, "y": None},
+    ]
+    shop.batch(v=[(None, row) for row in rows])
+    catch_up(log, "shop", RedisStore(redis.url, prefix))
+    assert counted(rows_of(redis, prefix, "v")) == counted(rows)
+
+
+def test_a_server_that_is_killed_again_and_again_loses_nothing(
+    log: Log, shop: Shop, redis: Server, prefix: str
+) -> None:
+    story, chance, store = Story(shop, seed=7), Random(7), RedisStore(redis.url, prefix)
+    for kill in range(KILLS):
+        if kill == KILLS // 2:
+            shop = Shop(log, lineage=2)
+            story = Story(shop, seed=8)
+            story.go_on(20)
+            shop.announce()
+        story.go_on(chance.randrange(1, 30))
+        catch_up(log, "shop", store, together=chance.choice([1, 7, 500]))
+        redis.kill()
+        story.go_on(3)
+        with pytest.raises(ViewError, match="cannot be reached") as error:
+            catch_up(log, "shop", store)
+        assert ":penstock@" not in str(error.value)
+        redis.start()
+    catch_up(log, "shop", store)
+    for view in VIEWS:
+        assert counted(rows_of(redis, prefix, view)) == folded(log, shop.topic(view))
+    with client.Redis.from_url(redis.url) as asked:
+        assert not [name for name in asked.scan_iter() if name.startswith(f"{prefix}~".encode())]
