@@ -75,6 +75,13 @@ def test_places_that_never_were_are_refused(place: Place, client: Client) -> Non
         assert following.answer.status == 404
 
 
+def test_who_waits_gets_a_sign_of_life(place: Place, client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(feed, "BEAT_SECONDS", 0.05)
+    with client.follow("spend") as following:
+        lines = [following.answer.readline() for _ in range(5)]
+    assert lines[-1] == b": still here\n"
+
+
 def test_only_so_many_follow_at_once(place: Place) -> None:
     with serving(place.served, Settings(port=0, limits=Limits(followers=1))) as at:
         client = Client(at.url)

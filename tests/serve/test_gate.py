@@ -7,13 +7,16 @@ from typing import Any
 
 import pytest
 
+from penstock.app import place_of
+from penstock.app.serving import served_pipeline
 from penstock.errors import PenstockError, ServeError
 from penstock.serve import Limits, Settings
 from penstock.serve.server import serving
 from penstock.serve.settings import address_of, hashed, is_loopback, tokens_in
 from penstock.serve.telling import teller
 from tests.serve.client import Client
-from tests.serve.conftest import Place
+from tests.serve.conftest import PIPELINE, Place
+from tests.texts import refused
 
 READ, WRITE = "r" * 20, "w" * 20
 TOKENS = {hashed(READ): frozenset({"read"}), hashed(WRITE): frozenset({"write"})}
@@ -27,9 +30,9 @@ def test_beyond_loopback_nobody_is_answered_without_a_token() -> None:
     for host in ("127.0.0.1", "localhost", "::1"):
         assert Settings(host).tokens == {}
     for host in ("0.0.0.0", "::", "192.0.2.1"):
-        with pytest.raises(ServeError) as refused:
+        with pytest.raises(ServeError) as error:
             Settings(host)
-        assert told(refused) == f'who asks at "{host}" needs a token, and there are none'
+        assert told(error) == f'who asks at "{host}" needs a token, and there are none'
         assert Settings(host, tokens={hashed(READ): frozenset({"read"})}).tokens
 
 
@@ -84,9 +87,9 @@ def test_the_file_of_tokens_is_read_or_refused(tmp_path: Path) -> None:
     assert tokens_in(file) == {hashed(READ): {"read"}, hashed(WRITE): {"read", "write"}}
     for text, want in (("", "there are no tokens"), ("all x", "is no token"), ("read short", "too short")):
         file.write_text(text)
-        with pytest.raises(ServeError) as refused:
+        with pytest.raises(ServeError) as error:
             tokens_in(file)
-        assert want in told(refused)
+        assert want in told(error)
     with pytest.raises(ServeError, match="cannot be read"):
         tokens_in(tmp_path / "none")
 
@@ -123,3 +126,13 @@ def test_requests_are_told_as_json_or_text(place: Place) -> None:
     found = json.loads(lines[0])
     assert (found["event"], found["path"], found["status"]) == ("request", "/views/nobody", 404)
     assert " request method=GET path=/views/nobody client=127.0.0.1 status=404 ms=" in lines[1]
+
+
+def test_a_pipeline_without_a_log_is_not_served(tmp_path: Path) -> None:
+    folder = tmp_path / "shop"
+    folder.mkdir()
+    (folder / "pipeline.sql").write_text(PIPELINE)
+    place = place_of(folder)
+    with refused("app/serve_no_log", folder=folder), place.hinted(), served_pipeline(place, Settings(port=0)):
+        pass
+    assert not (folder / ".penstock").exists()

@@ -1,5 +1,6 @@
 """Rows over HTTP: by key, condition, order and page, in three forms, at a position."""
 
+from dataclasses import replace
 from threading import Thread
 from typing import Any
 
@@ -8,7 +9,7 @@ import pytest
 
 from tests.serve.client import Client
 from tests.serve.conftest import Place
-from tests.views.shop import Shop, name, spend
+from tests.views.shop import VIEWS, Shop, name, spend
 
 CSV = "text/csv; charset=utf-8"
 BERN = {"city": "Bern", "orders": 1, "spend": "1.00"}
@@ -142,6 +143,18 @@ def test_an_older_position_is_answered_as_it_was(place: Place, client: Client, f
     got = client.get("/views/spend/rows", at=then, where="orders < 9")
     assert (got.json["rows"], got.headers["penstock-position"]) == ([BERN, ZUG], then)
     assert client.get("/views/spend/rows", at=0).status == 410
+
+
+def test_views_that_are_kept_only_in_the_log_are_folded_from_it(place: Place, client: Client) -> None:
+    views = {**VIEWS, "names": replace(VIEWS["names"], store="topic")}
+    second = Shop(place.log, lineage=2, views=views)
+    second.batch(names=[(None, name("ann", 1)), (None, name("bob", 2))])
+    second.announce()
+    place.keep()
+    assert client.rows("names", where="age > 1") == [{"name": "bob", "age": 2}]
+    second.batch(names=[(name("bob", 2), None)])
+    assert client.rows("names") == [{"name": "ann", "age": 1}]
+    assert client.get("/views/names/row", key="ann").primary == 'view "names" is not kept as a table'
 
 
 def test_what_takes_too_long_is_given_up(place: Place, client: Client) -> None:

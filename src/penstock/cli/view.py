@@ -10,6 +10,8 @@ import typer
 from penstock.app import Place, place_of
 from penstock.app.stores import reader_of
 from penstock.cli.console import answer, print_lines, say
+from penstock.cli.export import check_can_export
+from penstock.cli.export import export as write_export
 from penstock.cli.following import follow_changes, topic_of
 from penstock.cli.options import ViewFormat
 from penstock.cli.output import fields_of, json_line, table_lines, write_csv
@@ -38,6 +40,12 @@ def view(  # noqa: PLR0913 (the options of a command)
     limit: Annotated[int | None, typer.Option(help="At most so many rows.", min=0, show_default=False)] = None,
     form: Annotated[ViewFormat, typer.Option("--format")] = ViewFormat.TABLE,
     follow: Annotated[bool, typer.Option("--follow", help="Then its changes as they come, until Ctrl-C.")] = False,
+    export: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Write the rows to this file, .parquet or .arrow, instead.", show_default=False
+        ),
+    ] = None,
     log: LogOption = None,
 ) -> None:
     """Print the rows of a view, as they are now.
@@ -47,16 +55,22 @@ def view(  # noqa: PLR0913 (the options of a command)
     unless --order does.
     """
     place = _place(pipeline, name)
+    if export is not None:
+        check_can_export(export)
     with suppress(KeyboardInterrupt), place.hinted(), answer() as out:
         if follow:
-            if where or order or limit is not None:
-                raise CommandError("--follow shows all rows", hint="Leave --where, --order and --limit away.")
+            if where or order or limit is not None or export is not None:
+                raise CommandError("--follow shows all rows", hint="Leave --where, --order, --limit and --export away.")
             _follow(place, name, log, form, out)
             return
-        most = TABLE_ROWS if form == ViewFormat.TABLE and limit is None else limit
+        most = TABLE_ROWS if form == ViewFormat.TABLE and limit is None and export is None else limit
         with _reader(place, name, log) as reader:
             chosen = order or (_key(reader, name) if form == ViewFormat.TABLE else ())
             found = reader.rows(name, where=where, order=chosen, limit=most)
+        if export is not None:
+            write_export(found, export)
+            say(f"{len(found):,} row{'' if len(found) == 1 else 's'} of {found.view.name} in {export}")
+            return
         _write(found.view.schema, iter(found), form, out)
         if (files := files_of(place.files, name)) is not None:
             say(f"Its files are in {files}.")

@@ -11,6 +11,7 @@ from bisect import bisect_left
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 from itertools import islice
+from time import monotonic
 
 from penstock.errors import RecordsGone, ServeError, ViewError
 from penstock.log import Place
@@ -92,20 +93,23 @@ class Feed:
 
     async def follow(self, start: Place) -> AsyncIterator[bytes]:
         """The events from a place on, as they come, until the server stops. Empty: nothing has happened for a while."""
-        place = start
+        place, told_at = start, monotonic()
         while not self._pulse.stopping:
+            if monotonic() - told_at >= BEAT_SECONDS:
+                yield b""
+                told_at = monotonic()
             if place < self._begin:
                 async for found, goes_on in self._from_log(place):
-                    yield found
-                    place = goes_on
+                    if found:
+                        yield found
+                    place, told_at = goes_on, monotonic()
             elif place < self._end:
                 found, place = self._ready(place)
                 if found:
                     yield found
+                    told_at = monotonic()
             elif not await self._moved():
-                await self._pulse.next(BEAT_SECONDS, since=self._is_behind)
-                if not self._is_behind():
-                    yield b""
+                await self._pulse.next(told_at + BEAT_SECONDS - monotonic(), since=self._is_behind)
 
     def _is_behind(self) -> bool:
         return self._served.log.mark().next_frame > self._end.frame

@@ -61,6 +61,7 @@ class Gate:
             await _answered(error)(scope, receive, noting)
 
     def _check(self, scope: Scope) -> None:
+        self._rates.check((scope.get("client") or ("",))[0])  # first: who guesses tokens is slowed down too
         headers = Headers(scope=scope)
         if self._names and headers.get("host", "").rpartition(":")[0].lower() not in self._names:
             name = headers.get("host", "").lower()
@@ -68,7 +69,6 @@ class Gate:
                 raise ServeError(f'this server is not "{name[:60]}"', hint=f"Ask {self._settings.url}", status=403)
         if self._settings.tokens and scope["path"] not in OPEN:
             self._check_token(scope["method"], headers.get("authorization", ""))
-        self._rates.check((scope.get("client") or ("",))[0])
 
     def _check_token(self, method: str, given: str) -> None:
         kind, _, token = given.partition(" ")

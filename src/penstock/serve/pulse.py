@@ -56,7 +56,7 @@ class Pulse:
         self._wanted.set()
         try:
             if not since():
-                await asyncio.wait([mine], timeout=seconds)
+                await asyncio.wait([mine], timeout=max(seconds, 0))
         finally:
             self._waiting.discard(mine)
 

@@ -28,7 +28,7 @@ class Limits:
 
     body_bytes: int = 8 << 20
     rate: float = 10_000
-    seconds: float = 30
+    seconds: float = 60
     rows: int = 100_000
     followers: int = 2_000
 
