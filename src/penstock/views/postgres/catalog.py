@@ -44,8 +44,10 @@ class Catalog:
 
     def position(self, cursor: Any, *, lock: bool = False) -> tuple[int, Position | None]:
         """The generation that counts, and its position; none in a store that is new."""
-        if not self.is_there(cursor):
-            return 0, None
+        return self.read(cursor, lock=lock) if self.is_there(cursor) else (0, None)
+
+    def read(self, cursor: Any, *, lock: bool = False) -> tuple[int, Position | None]:
+        """The same, in one statement: it fails where there is no catalog."""
         which = f"SELECT format, generation, {COLUMNS} FROM {self._position}"
         row = cursor.execute(which + (" FOR UPDATE" if lock else "")).fetchone()
         if row is None:

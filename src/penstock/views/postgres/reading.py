@@ -110,7 +110,7 @@ def _array(type_: Type, values: list[Any]) -> pa.Array:
             return from_json(type_, [None if v is None else plain_json(json.loads(v)) for v in values])
 
 
-class _Long(Loader):
+class _Long(Loader):  # type: ignore[misc]
     """Times as the number that they are."""
 
     format = Format.BINARY
@@ -119,14 +119,14 @@ class _Long(Loader):
         return int(unpack("!q", data)[0])
 
 
-class _Int(Loader):
+class _Int(Loader):  # type: ignore[misc]
     format = Format.BINARY
 
     def load(self, data: Any) -> int:
         return int(unpack("!i", data)[0])
 
 
-class _Text(Loader):
+class _Text(Loader):  # type: ignore[misc]
     """JSON as it is written; its first byte is a version."""
 
     format = Format.BINARY

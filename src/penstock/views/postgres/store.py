@@ -59,8 +59,11 @@ class PostgresStore:
         self.close()
 
     def position(self) -> Position | None:
-        with self._transaction("READ ONLY") as cursor:
-            return self._catalog.position(cursor)[1]
+        """In one statement: a follower asks all the time."""
+        connection = self._connected()
+        with told(self._url), connection.cursor() as cursor, suppress(errors.UndefinedTable):
+            return self._catalog.read(cursor)[1]
+        return None
 
     def apply(self, steps: Sequence[Step]) -> None:
         try:
@@ -104,13 +107,17 @@ class PostgresStore:
 
     @contextmanager
     def _transaction(self, how: str = "") -> Iterator[Any]:
-        """A transaction of a connection that was not lost, as far as one can know."""
+        connection = self._connected()
+        with told(self._url), transaction(connection, how) as cursor:
+            yield cursor
+
+    def _connected(self) -> Any:
+        """A connection that was not lost, as far as one can know."""
         if self._held is None or self._held.closed or self._held.broken:
             self.close()
             self._generation = -1
             self._held = connected(self._url)
-        with told(self._url), transaction(self._held, how) as cursor:
-            yield cursor
+        return self._held
 
     def _know_tables(self, cursor: Any, generation: int) -> None:
         if self._generation != generation:
