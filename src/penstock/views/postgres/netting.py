@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 
+from typing import Any
+
 import numpy as np
 import pyarrow as pa
 
@@ -131,8 +133,8 @@ def bagged(part: Part) -> Bagged:
             staged += [(row, 1, 0, at)] * count
         if least < 0:
             staged.append((row, min(count, 0), -least, -1))
-    lists = [list(each) for each in zip(*staged, strict=True)] or [[], [], [], []]
-    return Bagged(lists[0], lists[1], lists[2], lists[3], rows, weights)  # type: ignore[arg-type]
+    lists: list[list[Any]] = [list(each) for each in zip(*staged, strict=True)] or [[], [], [], []]
+    return Bagged(lists[0], lists[1], lists[2], lists[3], rows, weights)
 
 
 def _either(part: Part, came: Numbers) -> pa.StructArray:
