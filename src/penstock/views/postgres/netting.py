@@ -8,7 +8,6 @@ fits what the table holds is seen there.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
-
 from typing import Any
 
 import numpy as np
