@@ -141,8 +141,8 @@ def commands(text: str) -> Iterator[tuple[str, str]]:
 
 
 def is_like(found: str, want: str) -> bool:
-    pattern = ".*".join(re.escape(part) for part in want.split("..."))
-    return re.fullmatch(pattern, found, re.DOTALL) is not None
+    pattern = ".*".join(re.escape(part) for part in want.rstrip("\n").split("..."))
+    return re.fullmatch(pattern, found.rstrip("\n"), re.DOTALL) is not None
 
 
 def assert_like(found: str, want: str) -> None:
