@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from penstock.engine import kafka
-from penstock.errors import EngineError
+from tests.texts import refused
 
 
 def test_the_client_is_where_the_environment_says(tmp_path: Path) -> None:
@@ -15,18 +15,11 @@ def test_the_client_is_where_the_environment_says(tmp_path: Path) -> None:
 
 
 def test_a_client_that_is_missing_is_named_with_how_to_get_it(tmp_path: Path) -> None:
-    with pytest.raises(EngineError) as caught:
+    with refused("engine/kafka-client-missing", folder=tmp_path):
         kafka.client_jar({kafka.NAMED: str(tmp_path / "none.jar")})
-    assert caught.value.primary == "Kafka's client for Java is missing"
-    assert f"{tmp_path}/none.jar, which PENSTOCK_KAFKA_CLIENT names" in caught.value.detail
-    assert "make kafka-jars" in caught.value.hint
 
 
 def test_a_reader_that_is_not_built_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kafka, "READER", tmp_path / "kernel-kafka.jar")
-    with pytest.raises(EngineError) as caught:
+    with refused("engine/kafka-reader-not-built", folder=tmp_path):
         kafka.reader_jar()
-    assert (caught.value.primary, caught.value.hint) == (
-        "the part of the kernel that reads Kafka is not built",
-        "Run: make kafka-jars",
-    )
