@@ -1,5 +1,7 @@
 """Changes over HTTP: every one, once, in order, wherever a reader begins or comes back."""
 
+from contextlib import ExitStack
+
 import pytest
 
 from penstock.serve import Limits, Settings, feed
@@ -73,6 +75,17 @@ def test_places_that_never_were_are_refused(place: Place, client: Client) -> Non
             assert following.answer.status == status
     with client.follow("nothing") as following:
         assert following.answer.status == 404
+
+
+def test_many_readers_all_get_every_change_at_once(
+    place: Place, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(feed, "BEAT_SECONDS", 1000.0)
+    with ExitStack() as open_:
+        readers = [open_.enter_context(client.follow("spend")) for _ in range(40)]
+        for n in range(6):
+            place.batch(spend=[(None, spend(f"{n}", n))])
+            assert [[event.data["change"] for event in each.news(2)[:1]] for each in readers] == [[1]] * 40
 
 
 def test_who_waits_gets_a_sign_of_life(place: Place, client: Client, monkeypatch: pytest.MonkeyPatch) -> None:

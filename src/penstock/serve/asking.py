@@ -149,7 +149,7 @@ async def _followed(feeds: Feeds, feed: Feed, start: Place) -> AsyncIterator[byt
 
 
 def json_answer(body: object, headers: dict[str, str] | None = None) -> Response:
-    text = json_text(body).encode(errors="backslashreplace")
+    text = (json_text(body) + "\n").encode(errors="backslashreplace")  # terminals like lines that end
     return Response(text, headers=headers, media_type="application/json")
 
 

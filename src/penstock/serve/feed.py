@@ -10,6 +10,7 @@ import asyncio
 from bisect import bisect_left
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
+from functools import partial
 from itertools import islice
 from time import monotonic
 
@@ -109,10 +110,11 @@ class Feed:
                     yield found
                     told_at = monotonic()
             elif not await self._moved():
-                await self._pulse.next(told_at + BEAT_SECONDS - monotonic(), since=self._is_behind)
+                # While this reader waited for its turn, another may have taken in what is new.
+                await self._pulse.next(told_at + BEAT_SECONDS - monotonic(), since=partial(self._goes_on, place))
 
-    def _is_behind(self) -> bool:
-        return self._served.log.mark().next_frame > self._end.frame
+    def _goes_on(self, place: Place) -> bool:
+        return place < self._end or self._served.log.mark().next_frame > self._end.frame
 
     def _ready(self, place: Place) -> tuple[bytes, Place]:
         """What waits in memory from a place on."""

@@ -47,7 +47,7 @@ def answer_to(error: PenstockError, headers: dict[str, str] | None = None) -> Re
     if isinstance(error, Unfitting):
         body["records"] = [{"record": number, **_fields(fault)} for number, fault in error.faults]
     status = status_of(error)
-    text = json_text(body).encode(errors="backslashreplace")
+    text = (json_text(body) + "\n").encode(errors="backslashreplace")
     return Response(text, status, {**EXTRA.get(status, {}), **(headers or {})}, media_type="application/json")
 
 
