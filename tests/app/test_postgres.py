@@ -1,6 +1,7 @@
 """A pipeline whose tables are in PostgreSQL: run, read, verified, reset."""
 
 from collections.abc import Iterator
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
@@ -34,7 +35,9 @@ def test_a_pipeline_keeps_its_views_in_postgresql(postgres: Server, tmp_path: Pa
     (folder / "pipeline.sql").write_text(text)
     with Log.open(folder / ".penstock" / "log") as log:
         log.create_topic("orders", "id BIGINT, city STRING, amount DECIMAL(10,2), at TIMESTAMP")
-        rows = [{"id": at, "city": "Bern" if at % 2 else None, "amount": f"{at}.50", "at": None} for at in range(7)]
+        rows = [
+            {"id": at, "city": "Bern" if at % 2 else None, "amount": Decimal(f"{at}.50"), "at": None} for at in range(7)
+        ]
         log.append("orders", rows)
     run_pipeline(folder, once=True)
     assert asked(postgres, f'SELECT city, orders FROM "{schema}".spend ORDER BY city') == [("Bern", 3), (None, 4)]

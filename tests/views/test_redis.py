@@ -84,7 +84,7 @@ def test_a_row_is_found_by_its_key(log: Log, shop: Shop, redis: Server, prefix: 
 def test_strings_of_any_bytes_and_numbers_beyond_numbers_are_kept(log: Log, redis: Server, prefix: str) -> None:
     shop = Shop(log, views={"v": Declared("s STRING, d DOUBLE, b BINARY, t ARRAY<STRING>, y BOOLEAN", key=("s",))})
     shop.announce()
-    rows = [
+    rows: list[dict[str, Any]] = [
         {"s": "a\0b", "d": float("inf"), "b": b"\x00\xff", "t": ["x", None], "y": True},
         {"s": "5", "d": float("nan"), "b": None, "t": [], "y": False},
         {"s": None, "d": -1.5, "b": b"", "t": None, "y": None},

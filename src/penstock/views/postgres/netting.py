@@ -132,7 +132,7 @@ def bagged(part: Part) -> Bagged:
         if least < 0:
             staged.append((row, min(count, 0), -least, -1))
     lists = [list(each) for each in zip(*staged, strict=True)] or [[], [], [], []]
-    return Bagged(lists[0], lists[1], lists[2], lists[3], rows, weights)  # type: ignore[arg-type]
+    return Bagged(lists[0], lists[1], lists[2], lists[3], rows, weights)
 
 
 def _either(part: Part, came: Numbers) -> pa.StructArray:
