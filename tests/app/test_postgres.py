@@ -17,8 +17,7 @@ SQL = """
 SET store = '{url}?schema={schema}';
 CREATE STREAM orders (id BIGINT, city STRING, amount DECIMAL(10,2), at TIMESTAMP);
 CREATE VIEW spend WITH (index = 'orders') AS
-  SELECT city, count(*) AS orders, sum(amount) AS spend, map('n', count(*), 'a', max(id)) AS m
-  FROM orders GROUP BY city;
+  SELECT city, count(*) AS orders, sum(amount) AS spend FROM orders GROUP BY city;
 CREATE VIEW lines AS SELECT city, amount FROM orders;
 """
 
