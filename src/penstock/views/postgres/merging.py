@@ -83,12 +83,23 @@ def _merge_bag(cursor: Any, table: Table, part: Part) -> None:
     net = bagged(part)
     numbers = [fixed(np.array(each, ">i4")) for each in (net.counts, net.needs)]
     _stage(cursor, table, [of_bytes(net.rows), *numbers], part.new, net.at)
-    if any(net.needs) and (found := _found(cursor, table.missing)) is not None:
-        raise Unfit(_first_too_much(cursor, table, net, found[0].bytes))
-    if any(count < 0 for count in net.counts):
+    leaves = -sum(count for count in net.counts if count < 0)
+    if leaves != sum(net.needs):  # some leave, and come again
+        _check_there(cursor, table, net)
+    if leaves:
+        cursor.execute("SAVEPOINT before")
         cursor.execute(table.take)
+        if cursor.rowcount != leaves:
+            cursor.execute("ROLLBACK TO before")
+            _check_there(cursor, table, net)
+        cursor.execute("RELEASE before")
     if any(count > 0 for count in net.counts):
         cursor.execute(table.insert)
+
+
+def _check_there(cursor: Any, table: Table, net: Bagged) -> None:
+    if (found := _found(cursor, table.missing)) is not None:
+        raise Unfit(_first_too_much(cursor, table, net, found[0].bytes))
 
 
 def _first_too_much(cursor: Any, table: Table, net: Bagged, row: bytes) -> int:
