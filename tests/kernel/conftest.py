@@ -16,7 +16,8 @@ def run_checks(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], str]
     """Runs a main class of `kernel/test`; returns its closing line, fails with all it said where it failed."""
     build = runpy.run_path(str(ROOT / "kernel" / "build.py"))
     classes = tmp_path_factory.mktemp("kernel")
-    build["compile_scala"](ROOT / "kernel", classes)
+    build["compile_scala"](ROOT / "kernel" / "src", classes)
+    build["compile_scala"](ROOT / "kernel" / "test", classes, [classes])
     soak = "true" if os.environ.get("PENSTOCK_SOAK") else "false"
     quiet = f"-Dlog4j2.configurationFile={(ROOT / 'src' / 'penstock' / 'engine' / 'log4j2.properties').as_uri()}"
     jvm = [build["java"](), "-Xmx1g", "-XX:+UseSerialGC", f"-Dpenstock.soak={soak}", quiet]
