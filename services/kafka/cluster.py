@@ -116,8 +116,9 @@ class Cluster:
 
     def _format(self, node: Node, identity: str) -> None:
         node.folder.mkdir(parents=True, exist_ok=True)
-        (node.folder / "server.properties").write_text(self._properties(node))
-        asked = ["format", "-t", identity, "-c", str(node.folder / "server.properties"), "--feature", "share.version=1"]
+        properties = node.folder / "server.properties"
+        properties.write_text(self._properties(node))
+        asked = ["format", f"--cluster-id={identity}", "-c", str(properties), "--feature", "share.version=1"]
         done = subprocess.run(
             self._java("kafka.tools.StorageTool", *asked), capture_output=True, text=True, check=False
         )
