@@ -12,9 +12,9 @@ import org.apache.spark.unsafe.array.ByteArrayMethods
   * the upper half of its hash; 0 where there is none. Where nearly every row has a key of its own it does not pay: then rows go as they are.
   */
 final class Combiner(to: Target, gathering: Gathering) {
-  private val Numbers = 4
+  import Combiner.Numbers
   private val gathered = new Gathered(new Array[Long](8 * Combiner.Smallest), new Array[AnyRef](gathering.objects * Combiner.Smallest))
-  private var index = new Array[Long](Combiner.Smallest)
+  private[engine] var index = new Array[Long](Combiner.Smallest)
   private var used = 1 // an entry never begins at 0
   private var count = 0
   private var taken = 1
@@ -34,6 +34,13 @@ final class Combiner(to: Target, gathering: Gathering) {
     if (stamp > held(at + 1)) held(at + 1) = stamp
     if (place > held(at + 2)) held(at + 2) = place
     gathering.add(gathered, at + Numbers, number(at) * gathering.objects, row, weight)
+    counted()
+  }
+
+  /** All entries. Compiled code finds them, by the index, and folds into them by itself. */
+  private[engine] def held: Array[Long] = gathered.numbers
+  /** A row was gathered. */
+  private[engine] def counted(): Unit = {
     rows += 1
     if (rows == Combiner.Trial && made > Combiner.Trial / 5 * 4) worthwhile = false
   }
@@ -53,7 +60,8 @@ final class Combiner(to: Target, gathering: Gathering) {
     insert(slot, key, hash)
   }
 
-  private def insert(slot: Int, key: UnsafeRow, hash: Long): Int = {
+  /** A new entry for a key; the hash is any, as long as equal keys have equal ones. */
+  private[engine] def insert(slot: Int, key: UnsafeRow, hash: Long): Int = {
     val (at, length) = (used, key.getSizeInBytes)
     used += Numbers + gathering.longs + length / 8
     if (used > gathered.numbers.length) gathered.numbers = Arrays.copyOf(gathered.numbers, math.max(used, 2 * gathered.numbers.length))
@@ -93,7 +101,7 @@ final class Combiner(to: Target, gathering: Gathering) {
       taken = after(at)
       val held = gathered.numbers
       val numbers = Platform.LONG_ARRAY_OFFSET + 8L * (at + Numbers)
-      val hash = if (to.apart == 0) held(at) else Envelope.hashOf(held, keyStart(at) + to.apart, keyLength(at) - to.apart)
+      val hash = Envelope.hashOf(held, keyStart(at) + to.apart, keyLength(at) - to.apart)
       val envelope =
         if (gathering.objects == 0) Envelope.of(to, Envelope.Partial, hash, held, keyStart(at), keyLength(at), held, numbers, 8 * gathering.longs)
         else {
@@ -120,6 +128,8 @@ final class Combiner(to: Target, gathering: Gathering) {
 }
 
 object Combiner {
+  /** So many numbers stand before those of the folds. */
+  val Numbers = 4
   private val Smallest = 1 << 10
   private val Most = 1 << 17
   private val Largest = 1 << 23

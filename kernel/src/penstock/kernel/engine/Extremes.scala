@@ -4,7 +4,7 @@ import java.io.{DataInput, DataOutput}
 import java.util.Comparator
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.{Ascending, BoundReference, SortOrder, UnsafeProjection, UnsafeRow}
-import org.apache.spark.sql.catalyst.expressions.codegen.GenerateOrdering
+import org.apache.spark.sql.catalyst.expressions.codegen.{ExprCode, GenerateOrdering}
 import org.apache.spark.sql.types._
 import org.apache.spark.unsafe.Platform
 import penstock.kernel.state.Entries
@@ -66,13 +66,11 @@ case class GrowingWholeExtreme(valueType: DataType, largest: Boolean) extends Fo
   override def merges: Boolean = true
 
   override def add(g: Gathered, n: Int, o: Int, row: UnsafeRow, input: Int, weight: Long): Unit =
-    if (!row.isNullAt(input)) better(g, n, Numbers.whole(row, input, valueType))
-  override def merge(g: Gathered, n: Int, o: Int, other: Gathered): Unit = if (other.numbers(n) != 0) better(g, n, other.numbers(n + 1))
-  private def better(g: Gathered, n: Int, value: Long): Unit =
-    if (g.numbers(n) == 0 || (if (largest) value > g.numbers(n + 1) else value < g.numbers(n + 1))) {
-      g.numbers(n) = 1
-      g.numbers(n + 1) = value
-    }
+    if (!row.isNullAt(input)) GrowingWholeExtreme.take(g.numbers, n, Numbers.whole(row, input, valueType), largest)
+  override def code(held: String, at: String, argument: Int => ExprCode): Option[String] =
+    Some(s"if (!${argument(0).isNull}) penstock.kernel.engine.GrowingWholeExtreme.take($held, $at, ${argument(0).value}, $largest);")
+  override def merge(g: Gathered, n: Int, o: Int, other: Gathered): Unit =
+    if (other.numbers(n) != 0) GrowingWholeExtreme.take(g.numbers, n, other.numbers(n + 1), largest)
   override def fill(g: Gathered, n: Int, o: Int, entries: Array[Entries], buffer: InternalRow, at: Int): Unit =
     if (g.numbers(n) == 0) buffer.setNullAt(at)
     else valueType match {
@@ -80,6 +78,14 @@ case class GrowingWholeExtreme(valueType: DataType, largest: Boolean) extends Fo
       case ShortType => buffer.setShort(at, g.numbers(n + 1).toShort)
       case IntegerType | DateType => buffer.setInt(at, g.numbers(n + 1).toInt)
       case _ => buffer.setLong(at, g.numbers(n + 1))
+    }
+}
+
+object GrowingWholeExtreme {
+  def take(numbers: Array[Long], n: Int, value: Long, largest: Boolean): Unit =
+    if (numbers(n) == 0 || (if (largest) value > numbers(n + 1) else value < numbers(n + 1))) {
+      numbers(n) = 1
+      numbers(n + 1) = value
     }
 }
 

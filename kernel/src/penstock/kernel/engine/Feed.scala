@@ -98,6 +98,7 @@ case class TopicFeedExec(entry: Entry, output: Seq[Attribute], columns: Seq[Attr
 final class FeedIterator(made: EntryRoutes, rows: Iterator[InternalRow], first: Boolean, watermark: Option[Moved] = None) extends Iterator[InternalRow] {
   private val entry = made.entry
   private val routes = made.routes
+  private val fused = made.fused
   private val combiners = made.combined.map { case (to, gathering) => if (gathering == null) null else new Combiner(to, gathering) }
   private val ready = new ArrayDeque[Array[Byte]]()
   private val writer = new UnsafeRowWriter(2, 256)
@@ -144,11 +145,12 @@ final class FeedIterator(made: EntryRoutes, rows: Iterator[InternalRow], first: 
     var i = 0
     while (i < routes.length) {
       val route = routes(i)
-      if (route.plain) { if (route.takes(row)) send(route, combiners(i), row, weight, stamp, place) }
-      else {
-        val combiner = combiners(i)
-        route.each(row)(send(route, combiner, _, weight, stamp, place))
-      }
+      val combiner = combiners(i)
+      if (fused(i) != null && combiner.pays) {
+        fused(i).add(row, combiner, weight, stamp, place)
+        empty(combiner)
+      } else if (route.plain) { if (route.takes(row)) send(route, combiner, row, weight, stamp, place) }
+      else route.each(row)(send(route, combiner, _, weight, stamp, place))
       i += 1
     }
   }
@@ -158,13 +160,18 @@ final class FeedIterator(made: EntryRoutes, rows: Iterator[InternalRow], first: 
     else if (combiner == null || !combiner.pays) ready.add(route.envelope(row, weight, stamp, place))
     else {
       combiner.add(route.keyOf(row), route.valueOf(row), weight, stamp, place)
-      if (combiner.isFull && !emptying.contains(combiner)) emptying.add(combiner)
+      empty(combiner)
     }
+
+  /** Lets it give out what it has, if it is time. */
+  private def empty(combiner: Combiner): Unit = if (combiner.isFull && !emptying.contains(combiner)) emptying.add(combiner)
 }
 
 /** The edges of a source, compiled. */
 final class EntryRoutes(val entry: Entry) {
   val routes: Array[Route] = entry.edges.map(new Route(_)).toArray
+  /** Null where there is none. */
+  val fused: Array[Fused] = entry.edges.zip(entry.gatherings).map { case (edge, gathering) => gathering.flatMap(Fused.of(edge, _)).orNull }.toArray
   val combined: Array[(Target, Gathering)] = entry.edges.zip(entry.gatherings).map { case (edge, gathering) => (edge.to, gathering.orNull) }.toArray
 }
 

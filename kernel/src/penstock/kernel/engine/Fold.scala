@@ -4,6 +4,7 @@ import java.io.{DataInput, DataOutput}
 import java.util.Comparator
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow
+import org.apache.spark.sql.catalyst.expressions.codegen.ExprCode
 import penstock.kernel.state.Entries
 
 /** What the folds of one key have gathered: numbers, and where numbers do not suffice, objects. */
@@ -30,6 +31,8 @@ abstract class Fold extends Serializable {
   def merges: Boolean
 
   def add(g: Gathered, n: Int, o: Int, row: UnsafeRow, input: Int, weight: Long): Unit
+  /** The same in Java, for a fold that has numbers only: they are elements of `held` from `at` on; `argument` has the values, `weight` is at hand. */
+  def code(held: String, at: String, argument: Int => ExprCode): Option[String] = None
   def merge(g: Gathered, n: Int, o: Int, other: Gathered): Unit = {
     var i = n
     while (i < n + longs) {

@@ -4,6 +4,7 @@ import java.io.{DataInput, DataOutput}
 import java.math.{BigDecimal => JavaDecimal, BigInteger}
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow
+import org.apache.spark.sql.catalyst.expressions.codegen.ExprCode
 import org.apache.spark.sql.types._
 import penstock.kernel.state.Entries
 
@@ -19,6 +20,8 @@ case class CountFold(arguments: Int) extends Fold {
     }
     g.numbers(n) += weight
   }
+  override def code(held: String, at: String, argument: Int => ExprCode): Option[String] =
+    Some((0 until arguments).map(i => s"!${argument(i).isNull}").mkString(if (arguments == 0) "" else "if (", " && ", if (arguments == 0) "" else ") ") + s"$held[$at] += weight;")
   override def fill(g: Gathered, n: Int, o: Int, entries: Array[Entries], buffer: InternalRow, at: Int): Unit =
     buffer.setLong(at, g.numbers(n))
 }
@@ -45,6 +48,8 @@ case class WholeSumFold(from: DataType, overflow: Overflow) extends Fold {
       g.numbers(n) += weight
       Wide.add(g.numbers, n + 1, Numbers.whole(row, input, from), weight)
     }
+  override def code(held: String, at: String, argument: Int => ExprCode): Option[String] =
+    Some(s"if (!${argument(0).isNull}) { $held[$at] += weight; penstock.kernel.engine.Wide.add($held, $at + 1, ${argument(0).value}, weight); }")
   override def merge(g: Gathered, n: Int, o: Int, other: Gathered): Unit = {
     g.numbers(n) += other.numbers(n)
     Wide.addHalves(g.numbers, n + 1, other.numbers(n + 1), other.numbers(n + 2))
@@ -156,12 +161,9 @@ case class WholeAverageFold(from: DataType) extends Fold {
   override def longs: Int = 3
   override def merges: Boolean = true
   override def add(g: Gathered, n: Int, o: Int, row: UnsafeRow, input: Int, weight: Long): Unit =
-    if (!row.isNullAt(input)) {
-      g.numbers(n) += weight
-      val value = Numbers.whole(row, input, from).toDouble
-      if (value < WholeAverageFold.Beyond) Wide.add(g.numbers, n + 1, value.toLong, weight)
-      else Wide.addHalves(g.numbers, n + 1, weight >> 1, weight << 63)
-    }
+    if (!row.isNullAt(input)) WholeAverageFold.take(g.numbers, n, Numbers.whole(row, input, from), weight)
+  override def code(held: String, at: String, argument: Int => ExprCode): Option[String] =
+    Some(s"if (!${argument(0).isNull}) penstock.kernel.engine.WholeAverageFold.take($held, $at, ${argument(0).value}, weight);")
   override def merge(g: Gathered, n: Int, o: Int, other: Gathered): Unit = {
     g.numbers(n) += other.numbers(n)
     Wide.addHalves(g.numbers, n + 1, other.numbers(n + 1), other.numbers(n + 2))
@@ -175,6 +177,12 @@ case class WholeAverageFold(from: DataType) extends Fold {
 object WholeAverageFold {
   /** 2^63: what the largest numbers become as doubles, and no number of 64 bits is. */
   private val Beyond = 9223372036854775808.0
+
+  def take(numbers: Array[Long], n: Int, whole: Long, weight: Long): Unit = {
+    numbers(n) += weight
+    val value = whole.toDouble
+    if (value < Beyond) Wide.add(numbers, n + 1, value.toLong, weight) else Wide.addHalves(numbers, n + 1, weight >> 1, weight << 63)
+  }
 }
 
 /** Numbers of any of Spark's types, days and times too, read from a row. */

@@ -12,6 +12,7 @@ object OperatorChecks {
     RetainedChecks.run(checks)
     FoldChecks.run(checks)
     SumChecks.run(checks)
+    FusedChecks.run(checks)
     DeliveryChecks.run(checks)
     TimeChecks.run(checks)
     FormatChecks.run(checks)
