@@ -12,7 +12,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 from penstock.errors import PenstockError, ServeError
-from penstock.serve import asking, bodies, troubles, writing
+from penstock.serve import asking, bodies, troubles, watching, writing
 from penstock.serve.feed import Feeds
 from penstock.serve.gate import Gate
 from penstock.serve.metrics import Requests, Runs, Standing, exposed
@@ -57,6 +57,7 @@ def web_of(served: Served, settings: Settings, *, runs: Runs | None = None, tell
     app.router.routes.append(quick_row(views))
     app.include_router(asking.routes_of(views))
     app.include_router(writing.routes_of(served))
+    app.include_router(watching.routes_of(served))
     app.include_router(_state(served, runs))
     app.add_exception_handler(PenstockError, troubles.told)
     app.add_exception_handler(RequestValidationError, troubles.misasked)
