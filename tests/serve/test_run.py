@@ -37,6 +37,9 @@ def _check_shown(client: Client) -> None:
     while not any(each["changes"] == {"spend_by_city": 1} for each in got["batches"]):
         got = client.get("/batches").json
     last = got["batches"][-1]
+    measured = client.get("/metrics").data
+    assert b"penstock_read_records_total 2.0" in measured and b"penstock_running 1.0" in measured
+    assert b'penstock_batch_phase_seconds_total{phase="planning"}' in measured
     assert got["lag"] == 0
     assert sum(each["records"]["orders"] for each in got["batches"]) == 1
     assert set(last["phases"]) == {"planning", "computing", "appending", "committing", "storing"}
@@ -61,7 +64,6 @@ def test_a_run_serves_what_it_keeps_right(tmp_path: Path) -> None:
             assert client.get("/ready").json["lag"] == 0
             progress = json.loads(process.stderr.readline())
             assert (progress["event"], progress["changes"]) == ("progress", {"spend_by_city": 1})
-            assert b"penstock_read_records_total 2.0" in client.get("/metrics").data
             with served_pipeline(place_of(tmp_path / "shop"), Settings(port=0)) as elsewhere:
                 for each in (client, Client(elsewhere.url)):
                     _check_shown(each)

@@ -90,6 +90,7 @@ class Chronicle:
         self._state: dict[str, int] = {}
         self._due_at = monotonic()
         self._totals = Totals()
+        self._sum_up({}, {})  # who counts sees that a run has begun
 
     def add(self, done: Committed) -> None:
         self._waiting.append(done)
@@ -124,10 +125,13 @@ class Chronicle:
         self._diary.add(lines)
         for done, line in zip(ready, lines, strict=True):
             self._totals.add(line, self._counts.between(done.start, done.end).frames)
-        last = {"watermarks": lines[-1]["watermarks"], "open": dict(ready[-1].open), "state": self._state}
-        self._diary.sum_up({**vars(self._totals), **last})
+        self._sum_up(lines[-1]["watermarks"], ready[-1].open)
         self._told = {batch: told for batch, told in self._told.items() if batch > ready[-1].batch}
         self._stored.forget(ready[-1].batch)
+
+    def _sum_up(self, watermarks: Mapping[str, str], open: Mapping[str, int]) -> None:
+        now = {"watermarks": watermarks, "open": dict(open), "state": self._state}
+        self._diary.sum_up({**vars(self._totals), **now})
 
     def _line(self, done: Committed) -> dict[str, Any]:
         told = self._told.get(done.batch)

@@ -99,14 +99,9 @@ def run(  # noqa: PLR0913 (the options of a command)
     if close and not once:
         raise typer.BadParameter("goes with --once: a run that goes on has nothing to close", param_hint="--close")
     check_there(pipeline)
-    beside, count = _serving(settings_of(bind, tokens, Limits()), form) if serve else (_nothing, lambda _: None)
+    beside = _serving(settings_of(bind, tokens, Limits()), form) if serve else _nothing
     with interruptible(), busy(STARTING) as started, _told(started, form) as told:
-
-        def progress(done: "Progress") -> None:
-            count(done)
-            told.progress(done)
-
-        watch = pipelines.Watch(on_ready=told.ready, on_progress=progress, on_trouble=told.trouble, on_wait=told.wait)
+        watch = pipelines.Watch(told.ready, told.progress, on_trouble=told.trouble, on_wait=told.wait)
         setting = pipelines.Setting(master, settings(conf), log)
         pipelines.run_pipeline(pipeline, once=once, close=close, setting=setting, watch=watch, beside=beside)
         if once:
@@ -117,7 +112,7 @@ def _nothing(_at: object, _log: object) -> AbstractContextManager[object]:
     return nullcontext()
 
 
-def _serving(at: Settings, form: LogFormat) -> "tuple[Beside, Callable[[Progress], None]]":
+def _serving(at: Settings, form: LogFormat) -> Beside:
     check_extra()
     return beside_run(at, form)
 

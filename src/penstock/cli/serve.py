@@ -20,7 +20,6 @@ from penstock.serve.telling import Tell, teller
 
 if TYPE_CHECKING:
     from penstock.app.pipelines import Opened
-    from penstock.app.progress import Progress
     from penstock.log.protocol import OrderedLog
 
 POLL_SECONDS = 0.1
@@ -117,18 +116,17 @@ def check_extra() -> None:
 Beside = Callable[["Opened", "OrderedLog"], AbstractContextManager[object]]
 
 
-def beside_run(settings: Settings, form: LogFormat) -> tuple[Beside, Callable[["Progress"], None]]:
-    """What serves the views beside a run, and what is told of the run's progress."""
+def beside_run(settings: Settings, form: LogFormat) -> Beside:
+    """What serves the views beside a run."""
     from penstock.app.serving import served_beside  # noqa: PLC0415 (an extra)
-    from penstock.serve.metrics import Runs  # noqa: PLC0415 (an extra)
 
-    runs, tell = Runs(), teller(form.value)
+    tell = teller(form.value)
 
     @contextmanager
     def beside(at: "Opened", log: "OrderedLog") -> Iterator[None]:
         told = chosen(tell, every=False)
-        with served_beside(at.place, at.pipeline, log, settings, runs=runs, tell=told) as listening:
+        with served_beside(at.place, at.pipeline, log, settings, tell=told) as listening:
             announce(listening, form, tell)
             yield
 
-    return beside, runs.add
+    return beside
