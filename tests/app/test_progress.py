@@ -10,7 +10,7 @@ import pytest
 
 from penstock.app.counting import Counts
 from penstock.app.progress import Meter, Progress
-from penstock.cli.run import progress_text
+from penstock.cli.tellers import progress_text
 from penstock.engine.batches import Committed
 from penstock.log import Log
 
