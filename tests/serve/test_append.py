@@ -54,7 +54,16 @@ def test_nobody_speaks_for_the_pipeline(place: Place, client: Client) -> None:
 def test_a_body_that_is_none_is_refused(place: Place, client: Client) -> None:
     kind = {"content-type": "application/json"}
     deep = b'{"records":' + b"[" * 100_000 + b"]" * 100_000 + b"}"
-    for body, status in ((b"{", 400), (b"\xff", 400), (deep, 400), (b"[]", 422), (b'{"records":[1]}', 422)):
+    long, far = (b'{"records":[{"id":%s}]}' % number for number in (b"1" * 5000, b"1e9999999999999999999"))
+    for body, status in (
+        (b"{", 400),
+        (b"\xff", 400),
+        (deep, 400),
+        (long, 400),
+        (far, 400),
+        (b"[]", 422),
+        (b'{"records":[1]}', 422),
+    ):
         assert client.send("POST", "/topics/orders", body, kind).status == status, body[:20]
     assert client.send("POST", "/topics/orders", b"{}", {"content-type": "text/plain"}).status == 415
     assert ids(place) == []

@@ -13,7 +13,7 @@ import apsw
 import pyarrow as pa
 import pytest
 
-from penstock.errors import ViewError
+from penstock.errors import TooSlow, ViewError
 from penstock.log import Log
 from penstock.schema import arrow_schema, parse_schema
 from penstock.views import Position, SqliteStore, ViewReader, catch_up
@@ -27,6 +27,8 @@ def wide(id_: int, **values: Any) -> dict[str, Any]:
     return dict.fromkeys(("id", "paid", "x", "price", "big", "at", "tags")) | {"id": id_} | values
 
 
+LONG = "hex(" * 15 + "'a'" + ")" * 15
+"""Of 64 KiB: with two of them SQLite is busy for a long time, and does not look up."""
 ROWS = [
     wide(1, paid=True, x=1.5, price=Decimal("9.00"), big=Decimal(10**37), at=NOON, tags=[("a", 1)]),
     wide(2, paid=False, x=math.inf, price=Decimal("10.50"), big=Decimal(10**37 + 1), at=NOON.replace(hour=9)),
@@ -97,6 +99,13 @@ def test_an_empty_view_has_columns_and_no_rows(reader: ViewReader) -> None:
         ("id = 1 -- or not", [1]),
         ("ID=1 /* so */", [1]),
         ("abs(price) > 50 AND coalesce(paid, TRUE)", [3]),
+        (
+            "trim('xx' || id || 'x', 'x') = '3' AND instr(id || 'ab', 'b') = 3 AND replace('a' || id, 'a', '') = '3'",
+            [3],
+        ),
+        ("trim(price, '.0') = '9' OR instr(tags, NULL)", [1]),
+        ("at < '9999-12-31T23:59:59-05:00' AND at > '0001-01-01T00:00:00+05:00'", [1, 2, 3]),
+        ("'1e9999999999999999999' = 'inf' COLLATE DECIMAL", []),
     ],
 )
 def test_conditions_are_those_of_sqlite_with_sparks_values(reader: ViewReader, where: str, want: list[int]) -> None:
@@ -148,6 +157,11 @@ def test_rows_are_ordered_as_spark_orders_them(reader: ViewReader, order: list[s
         "id = = 1",
         "id = 1\x00 OR 1",
         "'" + "x" * 20_000 + "' = ''",
+        *(f"{name}({LONG}, {LONG}) > ''" for name in ("trim", "ltrim", "rtrim", "instr")),
+        f"replace({LONG}, {LONG}, '') > ''",
+        f"{LONG} LIKE {LONG}",
+        f"{LONG} GLOB {LONG}",
+        "trim(char(55296), 'x') > ''",
     ],
 )
 def test_nothing_but_a_condition_on_the_views_columns_is_run(reader: ViewReader, where: str, path: Path) -> None:
@@ -221,8 +235,9 @@ def test_a_cursor_of_another_order_is_refused(reader: ViewReader) -> None:
     after = reader.rows("wide", order=["x"], limit=1).next
     with pytest.raises(ViewError, match="cannot go on from there"):
         reader.rows("wide", order=["price"], limit=1, after=after)
-    with pytest.raises(ViewError, match="this is not where a page has ended"):
-        reader.rows("wide", after="x")
+    for never in ("x", '[1, 1, ["\\"tags\\" COLLATE BINARY"], ["\\ud800"]]'):
+        with pytest.raises(ViewError, match="this is not where a page has ended"):
+            reader.rows("wide", order=["tags"], after=never)
 
 
 def test_a_large_view_is_read_whole(log: Log, shop: Shop, store: SqliteStore, path: Path) -> None:
@@ -290,6 +305,13 @@ def test_a_reader_serves_several_threads(log: Log, shop: Shop, store: SqliteStor
         for thread in threads:
             thread.join()
     assert wrong == []
+
+
+def test_an_answer_that_takes_long_for_every_row_is_given_up_between_two(reader: ViewReader) -> None:
+    slow = "length(" + "hex(" * 24 + "name" + ")" * 24 + ") < 0"
+    with pytest.raises(TooSlow):
+        reader.rows("names", where=slow, seconds=0.01)
+    assert len(reader.rows("names", seconds=60)) == 10  # and who asks next is not given up
 
 
 # Views that are only topics

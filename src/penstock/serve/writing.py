@@ -1,7 +1,5 @@
 """Writing: the routes of topics."""
 
-import json
-
 from fastapi import APIRouter, Request
 from pydantic import ValidationError
 from starlette.concurrency import run_in_threadpool
@@ -66,8 +64,6 @@ def routes_of(served: Served) -> APIRouter:
 def _records(body: bytes) -> bodies.Records:
     try:
         wanted = bodies.Records.model_validate(parsed_json(body.decode()))
-    except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise ServeError("the body is not JSON", detail=f"{error}."[:200], status=400) from None
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"])) or "the body"
@@ -77,6 +73,8 @@ def _records(body: bytes) -> bodies.Records:
             hint='Send {"records": [{...}, ...]}, and producer and sequence or neither.',
             status=422,
         ) from None
+    except (ValueError, ArithmeticError, RecursionError) as error:  # numbers, too, may be longer than can be read
+        raise ServeError("the body is not JSON", detail=f"{str(error) or type(error).__name__}."[:200]) from None
     if (wanted.producer is None) != (wanted.sequence is None):
         raise ServeError("a producer and a sequence belong together", hint="Give both, or neither.", status=422)
     return wanted

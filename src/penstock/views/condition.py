@@ -12,12 +12,11 @@ from contextlib import contextmanager
 import apsw
 
 from penstock.errors import ViewError, did_you_mean
+from penstock.views.costly import LARGEST
 from penstock.views.step import View
 from penstock.views.tables import quoted
 
 LONGEST = 10_000
-LARGEST = 1 << 26
-"""Bytes of a value: what a condition makes of others, hex(hex(...)), must not fill the memory."""
 NAMES = """
     -> ->> abs ceil ceiling char coalesce concat concat_ws date datetime floor glob hex ifnull iif instr
     json_array_length json_extract json_type julianday length like lower ltrim max min mod nullif power replace
@@ -60,7 +59,7 @@ def only(connection: apsw.Connection, view: View, condition: str) -> Iterator[No
     most = connection.limit(apsw.SQLITE_LIMIT_LENGTH, LARGEST) if condition else None
     try:
         yield
-    except (apsw.AuthError, apsw.SQLError, apsw.BindingsError, apsw.TooBigError) as error:
+    except (apsw.AuthError, apsw.SQLError, apsw.BindingsError, apsw.TooBigError, UnicodeDecodeError) as error:
         if guard.reason:
             raise _refused(condition, f"It {guard.reason}.", _allowed(view)) from None
         raise _refused(condition, f"{error}.", _hint(str(error), view)) from None

@@ -5,25 +5,26 @@ and that is what a power failure relies on). Any number of readers read meanwhil
 """
 
 import os
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from decimal import Decimal
 from math import isnan
 from pathlib import Path
+from threading import Event, Thread
 
 import apsw
 
 from penstock.errors import StoreUnavailable, TooSlow, ViewError
+from penstock.views.costly import hold
 from penstock.views.tables import POSITION, VIEWS
 
 BUSY_MILLISECONDS = 10_000
 CACHE_KIBIBYTES = 1 << 16
 APPLICATION = int.from_bytes(b"PSTK")
 FORMAT = 1
-STEPS = 10_000
-"""So many steps of SQLite from one look at the clock to the next."""
+AGAIN_SECONDS = 0.01
+"""From one interruption to the next: one that falls between two statements stops neither."""
 SCHEMA = f"""
 CREATE TABLE {POSITION} (log TEXT, lineage INTEGER, frame INTEGER, batch INTEGER, until INTEGER);
 CREATE TABLE {VIEWS} (name TEXT, schema TEXT, key TEXT);
@@ -57,6 +58,7 @@ def opened_for_reading(path: Path | str) -> apsw.Connection:
     connection.config(apsw.SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0)
     connection.config(apsw.SQLITE_DBCONFIG_DQS_DML, 0)  # "Bern" is then a column, never a text
     connection.execute("PRAGMA query_only = 1")
+    hold(connection)
     if not is_empty(connection):
         check_format(path, connection)
     return connection
@@ -133,12 +135,15 @@ def told(path: Path | str) -> Iterator[None]:
 
 @contextmanager
 def within(connection: apsw.Connection, seconds: float | None) -> Iterator[None]:
-    """What is asked inside is given up after so many seconds."""
+    """What is asked inside is given up after so many seconds, between two rows: not after so many steps of SQLite, for
+    one of them may be long.
+    """
     if seconds is None:
         yield
         return
-    until = time.monotonic() + seconds
-    connection.set_progress_handler(lambda: time.monotonic() > until, STEPS)
+    done = Event()
+    watch = Thread(target=_interrupt, args=(connection, seconds, done), name="penstock-watch", daemon=True)
+    watch.start()
     try:
         yield
     except apsw.InterruptError:
@@ -147,7 +152,14 @@ def within(connection: apsw.Connection, seconds: float | None) -> Iterator[None]
             hint="Ask for fewer rows, or by the view's key, or allow more time.",
         ) from None
     finally:
-        connection.set_progress_handler(None)
+        done.set()
+        watch.join()  # who asks next must not be interrupted
+
+
+def _interrupt(connection: apsw.Connection, seconds: float, done: Event) -> None:
+    while not done.wait(seconds):
+        connection.interrupt()
+        seconds = AGAIN_SECONDS
 
 
 def compared_decimals(one: str, other: str) -> int:
@@ -157,7 +169,10 @@ def compared_decimals(one: str, other: str) -> int:
         return (left is not None) - (right is not None) or (one > other) - (one < other)
     if left != right:
         return 1 if left > right else -1
-    exact = Decimal(one), Decimal(other)  # rounding keeps the order, but may make two numbers one
+    try:
+        exact = Decimal(one), Decimal(other)  # rounding keeps the order, but may make two numbers one
+    except ArithmeticError:  # an exponent that no number has
+        return (one > other) - (one < other)
     return (exact[0] > exact[1]) - (exact[0] < exact[1])
 
 
@@ -180,7 +195,7 @@ def _canonical(text: str) -> str:
         return text[:26]
     try:
         time = datetime.fromisoformat(text)
-    except ValueError:
+        plain = time.astimezone(UTC).replace(tzinfo=None) if time.tzinfo else time
+    except (ValueError, OverflowError):  # the latter beyond the years 1 to 9999, in UTC
         return text
-    plain = time.astimezone(UTC).replace(tzinfo=None) if time.tzinfo else time
     return plain.isoformat(timespec="microseconds")

@@ -117,6 +117,8 @@ def _json(value: Any) -> Any:
 def _plain(value: Any) -> Any:
     if isinstance(value, dict):
         return bytes.fromhex(value["hex"])
+    if isinstance(value, str):
+        value.encode()  # half a character is none
     return value if value is None or isinstance(value, str | float) else _number(value)
 
 
