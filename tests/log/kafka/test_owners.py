@@ -5,6 +5,7 @@ import subprocess
 import sys
 import textwrap
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import pytest
 
@@ -126,8 +127,8 @@ def test_an_append_whose_end_is_unknown_is_looked_for_even_if_others_take_the_id
 ) -> None:
     commit, take_over, left = Writer._commit, Writer.take_over, ["commit", "take over"]
 
-    def untold(self: Writer, producer: object, landed: Sequence[Landed]) -> None:
-        commit(self, producer, landed)  # type: ignore[arg-type]
+    def untold(self: Writer, producer: Any, landed: Sequence[Landed]) -> None:
+        commit(self, producer, landed)
         if "commit" in left:
             left.remove("commit")
             raise Undecided(landed)
