@@ -120,7 +120,10 @@ def text_reader(type_: Type) -> Convert:
 
 def parsed_json(text: str) -> Any:
     """JSON with exact numbers; NaN and infinities, which are not JSON but common, come as words."""
-    return DECODER.decode(text)
+    try:
+        return DECODER.decode(text)
+    except ArithmeticError:  # an exponent of twenty digits: whoever reads bad JSON knows what to do with a ValueError
+        raise ValueError("a number is beyond all bounds") from None
 
 
 class Word(str):

@@ -11,7 +11,7 @@ import typer
 from penstock.app.place import log_in
 from penstock.cli.console import say
 from penstock.cli.options import opened
-from penstock.errors import CommandError
+from penstock.errors import CommandError, without_secrets
 from penstock.log.protocol import AnyLog
 from penstock.log.where import OnKafka, where_of
 
@@ -43,7 +43,7 @@ def opened_at(where: str | None, settings: Path | None = None, *, create: bool =
     known = _settings(settings)
     place = log_in(Path()) if where is None else where_of(where)
     if where and "://" in where and not isinstance(place, OnKafka):
-        raise CommandError(f'"{where}" is no log', hint="Name a folder, or kafka://HOST:PORT/PREFIX.")
+        raise CommandError(f'"{without_secrets(where)}" is no log', hint="Name a folder, or kafka://HOST:PORT/PREFIX.")
     if not isinstance(place, OnKafka):
         with opened(where, create=create) as log:
             yield log

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from penstock.errors import LogError
+from penstock.errors import LogError, without_secrets
 
 SCHEME = "kafka"
 
@@ -30,7 +30,7 @@ def where_of(text: str | Path) -> Where:
     found = urlsplit(text)
     if not found.netloc or found.query or found.fragment or "/" in found.path[1:] or "@" in found.netloc:
         raise LogError(
-            f'"{text}" is no log on Kafka',
+            f'"{without_secrets(text)}" is no log on Kafka',
             hint="Write kafka://HOST:PORT,HOST:PORT/PREFIX; user and password belong into the settings of the client.",
         )
     return OnKafka(found.netloc, found.path[1:])

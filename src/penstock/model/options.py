@@ -14,7 +14,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any, Literal
 
-from penstock.errors import LogError, ModelError, Spot, did_you_mean
+from penstock.errors import LogError, ModelError, Spot, did_you_mean, without_secrets
 from penstock.log.where import OnKafka, Where, where_of
 from penstock.model.duration import parse_duration
 from penstock.model.pipeline import OURS
@@ -105,7 +105,8 @@ def _log(word: str, value: object) -> Where:
     try:
         return where_of(_path(word, value) if isinstance(value, Path) else _text(word, value))
     except LogError as error:
-        raise _wrong(word, value, expected="It is a folder, or an address of Kafka.", hint=error.hint) from None
+        shown = without_secrets(str(value))
+        raise _wrong(word, shown, expected="It is a folder, or an address of Kafka.", hint=error.hint) from None
 
 
 def _store(word: str, value: object) -> OnPostgres:

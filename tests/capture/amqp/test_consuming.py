@@ -1,11 +1,12 @@
 """A queue becomes a topic: every message once, and what cannot be a record is a dead letter."""
 
 import json
-from datetime import timedelta
+from datetime import datetime, timedelta
 from decimal import Decimal
 from threading import Event, Thread
 
 import pytest
+from amqp import serialization
 
 from penstock.capture.amqp.consuming import PREFETCH
 from penstock.errors import CaptureError
@@ -81,6 +82,7 @@ def test_messages_without_an_id_can_be_dead_letters(rabbit: Rabbit, log: Log) ->
 POISON = {
     "bytes": (b"\xff\xfe", "the body is not UTF-8"),
     "text": (b"{", "the body is not JSON"),
+    "exponent": (b'{"id": 1e99999999999999999999}', "the body is not JSON"),
     "list": (b"[1]", "the body is not a JSON object"),
     "field": (b'{"id": 1, "nam": "x"}', 'field "nam" does not exist in topic "things" (Did you mean "name"?)'),
     "value": (b'{"id": "one"}', 'field "id": "one" is not a BIGINT'),
@@ -99,6 +101,18 @@ def test_poison_is_a_dead_letter_and_the_rest_goes_on(rabbit: Rabbit, log: Log) 
     assert [e.value["delivery"] for e in found] == [*range(1, len(POISON) + 1)]  # type: ignore[index,call-overload]
     assert dict(found[0].headers) == {"header.penstock.x": b"1"}
     assert ids(log) == [7] and (tally.letters, rabbit.waiting(queue)) == (len(POISON), 0)
+
+
+def test_a_header_that_the_client_cannot_decode_is_told(
+    rabbit: Rabbit, log: Log, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    queue = rabbit.queue()
+    with monkeypatch.context() as wrong:  # as some publishers do it: AMQP counts seconds
+        wrong.setattr(serialization.calendar, "timegm", lambda _: 1_700_000_000_000)
+        rabbit.send(queue, {"a": row(1)}, application_headers={"sent": datetime(2024, 1, 1)})
+    with pytest.raises(CaptureError, match="cannot be read") as told:
+        consumed(log, rabbit.url, intake(queue))
+    assert "year" in told.value.detail and rabbit.waiting(queue) == 1
 
 
 def test_poison_that_comes_again_is_one_dead_letter(rabbit: Rabbit, log: Log) -> None:

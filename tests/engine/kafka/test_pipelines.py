@@ -107,6 +107,15 @@ def test_what_cannot_be_read_becomes_a_dead_letter_and_the_pipeline_lives(bench:
     assert sum(done.letters for done in shop.batches) == 4
 
 
+def test_a_dead_letter_has_room_for_its_message(bench: Callable[..., KafkaBench]) -> None:
+    shop, bad = bench(SHOP), '"' * 900_000  # four times as long as text inside of text
+    shop.write("orders", bad, partition=0)
+    shop.flush()
+    shop.drain()
+    letters: list[Any] = [entry.value for entry in shop.log.read("test.1.dead-letters")]
+    assert [json.loads(each["row"])["value"] for each in letters] == [bad]
+
+
 def letters_partition(letters: list[Any]) -> int:
     """Where the customer's records are: Kafka has chosen by the key."""
     return int(next(each["partition"] for each in letters if each["relation"] == "customers"))

@@ -17,6 +17,7 @@ from services.proxy import Proxy
 BROKERS = {"kafka", "frail_kafka", "guarded_kafka"}
 PASSWORD = "correct horse battery staple"
 SMALL = {
+    "auto.create.topics.enable": "true",  # as Kafka has it unless told otherwise
     "log.index.size.max.bytes": "65536",  # tests make many topics
     "broker.session.timeout.ms": "2000",  # and a killed broker is waited for as long before it may come back
     "broker.heartbeat.interval.ms": "500",

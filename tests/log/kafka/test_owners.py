@@ -5,6 +5,7 @@ import subprocess
 import sys
 import textwrap
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import pytest
 
@@ -13,7 +14,7 @@ from penstock.log import EndOffset, Epoch
 from penstock.log.kafka import Commit, KafkaLog
 from penstock.log.kafka.appending import Appending, Order
 from penstock.log.kafka.messages import Outgoing
-from penstock.log.kafka.transaction import Landed
+from penstock.log.kafka.transaction import Landed, Overtaken, Undecided, Writer
 from services.kafka import Cluster
 
 Opener = Callable[..., KafkaLog]
@@ -119,3 +120,39 @@ def test_a_commit_behind_the_open_transaction_of_a_dead_process_is_not_overlooke
     shop.append("orders", [{"id": 3}], producer="p", sequence=1)
     assert other.append("orders", [{"id": 3}], producer="p", sequence=1).repeated
     assert ids(shop) == [3]
+
+
+def test_an_append_whose_end_is_unknown_is_looked_for_even_if_others_take_the_id_meanwhile(
+    shop: KafkaLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commit, take_over, left = Writer._commit, Writer.take_over, ["commit", "take over"]
+
+    def untold(self: Writer, producer: Any, landed: Sequence[Landed]) -> None:
+        commit(self, producer, landed)
+        if "commit" in left:
+            left.remove("commit")
+            raise Undecided(landed)
+
+    def taken(self: Writer) -> None:
+        if left == ["take over"]:
+            left.clear()
+            raise Overtaken
+        take_over(self)
+
+    monkeypatch.setattr(Writer, "_commit", untold)
+    monkeypatch.setattr(Writer, "take_over", taken)
+    assert shop.append("orders", [{"id": 1}], producer="p", sequence=1).repeated
+    assert (ids(shop), left) == ([1], [])
+
+
+def test_an_append_that_takes_longer_than_a_transaction_may_says_so(
+    shop: KafkaLog, open_log: Opener, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said: list[str] = []
+    slow = open_log(say=said.append, settings={"transaction.timeout.ms": 1000})
+    before_the_commit(monkeypatch, lambda: shop.client.settled_end(shop.prefix + "orders", 0))
+    slow.append("orders", [{"id": 1}])
+    assert ids(shop) == [1]
+    assert [text.partition(" was given up")[0] for text in said if "transaction.timeout.ms" in text] == [
+        "an append of 1 records"
+    ]

@@ -5,6 +5,7 @@ ends the link is `Gone`, and whoever uses it makes another one.
 """
 
 import socket
+import struct
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -193,14 +194,17 @@ class Link:
                 f'RabbitMQ at {self._address} does not let "{self._address.user}" use {what or "this"}',
                 detail=_said(error) + ".",
             ) from error
-        except UnicodeDecodeError as error:
-            raise CaptureError(
-                f"a message from RabbitMQ at {self._address} cannot be read",
-                detail="One of its properties, or its routing key, is not UTF-8.",
-                hint="It is the first one in its queue: take it out there.",
-            ) from error
         except (OSError, amqp.AMQPError) as error:
             raise Gone(_said(error)) from error
+        except (ValueError, ArithmeticError, struct.error) as error:  # it would come again with every link
+            is_text = isinstance(error, UnicodeDecodeError)
+            raise CaptureError(
+                f"a message from RabbitMQ at {self._address} cannot be read",
+                detail="One of its properties, or its routing key, is not UTF-8."
+                if is_text
+                else f"One of its properties or headers has a value that cannot be: {error}.",
+                hint="It is the first one in its queue: take it out there.",
+            ) from error
 
 
 def _not_let_in(address: Address, error: Exception) -> CaptureError:

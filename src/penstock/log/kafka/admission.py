@@ -12,6 +12,7 @@ from threading import Event, Thread
 
 from confluent_kafka import Consumer
 
+from penstock.errors import LogError
 from penstock.log.frame import Header
 from penstock.log.kafka.admitting import Reading, Where
 from penstock.log.kafka.appending import Appending
@@ -29,6 +30,8 @@ PATIENCE_SECONDS = 1.0
 """So long records wait before somebody else admits them."""
 LOOK_SECONDS = 0.1
 POLL_SECONDS = 0.02
+CHECK_SECONDS = 10.0
+"""So often it is looked whether topics are what they were."""
 
 
 class Admission:
@@ -45,6 +48,7 @@ class Admission:
         self._checked: dict[Where, int] = {}
         self._failure: Exception | None = None
         self._own: dict[str, bool] = {}
+        self._check_at = 0.0
         self._thread = Thread(target=self._run, name="penstock-admission", daemon=True)
         self._thread.start()
 
@@ -86,6 +90,7 @@ class Admission:
     def _run(self) -> None:
         try:
             while not self._ending.is_set():
+                self._check_topics()
                 if self._is_needed():
                     self._admit()
                 self._ending.wait(LOOK_SECONDS)
@@ -108,12 +113,43 @@ class Admission:
         """Partitions that have records before these ends which the journal does not have; with the ends."""
         known = self._admitted()
         for where, end in ends.items():
+            if end < known.get(where, 0):
+                self._check_end(where, known[where])
             begin = max(known.get(where, 0), self._checked.get(where, 0))
             if begin < end:
                 if self._has_records(where, begin, end):
                     yield where, end
                 else:  # marks of transactions take offsets too
                     self._checked[where] = end
+
+    def _check_end(self, where: Where, admitted: int) -> None:
+        """What is in the order is there still. The end is asked for again: the order may have gone on meanwhile."""
+        topic, partition = where
+        [end] = self._client.ends(self._facts.prefix + topic, [partition])
+        if end < admitted:
+            raise changed(
+                topic,
+                f"Partition {partition} ends at offset {end}, and the order of the log has it up to {admitted}: it has "
+                "been made anew, or has lost its end.",
+            )
+
+    def _check_topics(self) -> None:
+        """The topics are those that were declared. Brokers do not tell if somebody makes them otherwise."""
+        if time.monotonic() < self._check_at:
+            return
+        topics = self._topics()
+        identities = self._facts.identities()
+        for topic in topics:
+            identity, partitions = self._client.described(self._facts.prefix + topic.name)
+            if identities.get(topic.name, identity) != identity:
+                raise changed(
+                    topic.name, "It has been removed from Kafka and made anew: its offsets mean other records."
+                )
+            if partitions != topic.partitions:
+                raise changed(
+                    topic.name, f"It has {partitions} partitions now, and was declared with {topic.partitions}."
+                )
+        self._check_at = time.monotonic() + CHECK_SECONDS
 
     def _has_records(self, where: Where, begin: int, end: int) -> bool:
         topic, partition = where
@@ -152,7 +188,7 @@ class Admission:
             try:
                 self._writer.take_over()
                 self._mirroring.wait(self._client.settled_end(self._facts.journal, 0))
-                with self._client.consumer() as consumer:
+                with self._client.exact_consumer() as consumer:
                     self._admitting(consumer)
             except (Overtaken, Again, Undecided):  # what was said is read in the journal, or was not said
                 self._writer.let_go()
@@ -161,9 +197,17 @@ class Admission:
         reading = Reading(self._client, consumer, self._facts.prefix)
         while not self._ending.is_set():
             begins = self._admitted()
+            self._check_topics()
             reading.add({topic.name: topic for topic in self._topics()}, begins)
-            blocks = reading.blocks()
-            if blocks:
+            for blocks in reading.frames():
                 said = journal_message(self._facts.prefix, Header(0, 0, 0, tuple(blocks)))
                 [(_, landed)] = self._writer.commit((), lambda _, said=said: [said]).facts  # type: ignore[misc]
                 self._mirroring.wait(landed.offset + 1)
+
+
+def changed(topic: str, detail: str) -> LogError:
+    return LogError(
+        f'topic "{topic}" is not what it was when it was declared',
+        detail=detail,
+        hint="Records would be passed over, or counted twice. Give the records a topic of another name.",
+    )

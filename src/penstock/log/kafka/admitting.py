@@ -5,10 +5,11 @@ from collections.abc import Mapping, Sequence
 
 from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
 
-from penstock.log.frame import Block
+from penstock.log.frame import INDEX_BITS, Block
 from penstock.log.kafka.client import Client
 from penstock.log.kafka.eventtimes import times_of
 from penstock.log.kafka.journal import unplaced
+from penstock.log.kafka.transaction import Again
 from penstock.log.kafka.waiting import refusal
 from penstock.log.records import Span
 from penstock.log.topic import Topic
@@ -37,20 +38,30 @@ class Reading:
         """Reads these topics too, if it does not yet; with the columns that they have now."""
         new = [topic for name, topic in topics.items() if name not in self._topics]
         self._topics = dict(topics)
-        if new:
-            for topic in new:
-                name = self._prefix + topic.name
-                self._client.waiting.persist(DOING, lambda s, name=name: self._consumer.list_topics(name, timeout=s))  # type: ignore[misc]
-            self._consumer.incremental_assign(
-                [
-                    TopicPartition(self._prefix + topic.name, each, begins.get((topic.name, each), 0))
-                    for topic in new
-                    for each in range(topic.partitions)
-                ]
-            )
+        for topic in new:
+            name = self._prefix + topic.name
+            self._client.waiting.persist(DOING, lambda s, name=name: self._consumer.list_topics(name, timeout=s))  # type: ignore[misc]
+            kept = self._client.begins(name, range(topic.partitions))
+            starts = [
+                self._start(topic.name, each, begins.get((topic.name, each), 0), kept[each])
+                for each in range(len(kept))
+            ]
+            self._consumer.incremental_assign([TopicPartition(name, each, start) for each, start in enumerate(starts)])
 
-    def blocks(self) -> list[Block]:
-        """What has come since the last time, in the order of topics and partitions."""
+    def _start(self, topic: str, partition: int, admitted: int, kept: int) -> int:
+        """After what is in the order; what Kafka has let go meanwhile is in it no more, which is said."""
+        if 0 < admitted < kept:
+            self._client.waiting.say(
+                f'partition {partition} of "{topic}": Kafka has let go of offsets {admitted} to {kept - 1}, which were '
+                "not admitted yet; no pipeline has seen the records among them"
+            )
+        return max(admitted, kept)
+
+    def frames(self) -> list[list[Block]]:
+        """What has come since the last time, in the order of topics and partitions: the blocks of each frame."""
+        return framed(self._blocks())
+
+    def _blocks(self) -> list[Block]:
         found: dict[Where, list[Message]] = {}
         for message in self._messages():
             where = (str(message.topic()).removeprefix(self._prefix), int(message.partition() or 0))
@@ -73,17 +84,34 @@ class Reading:
                 messages.append(message)
             elif error.fatal():
                 raise refusal(DOING, error)
+            elif error.code() == KafkaError._AUTO_OFFSET_RESET:
+                raise Again(error)  # what was to be read has gone: where to go on is looked up
             elif error.code() != KafkaError._PARTITION_EOF:
                 self._spell.go_on(error)
         if messages:
             self._spell.end()
-            self._spell = self._client.waiting.spell(DOING)
         return messages
 
     def _block(self, where: Where, run: Sequence[Message], now: int) -> Block:
         topic, base, last = self._topics[where[0]], run[0].offset(), run[-1].offset()
         assert base is not None and last is not None
         return unplaced(Span(*where, base, len(run)), topic, times_of(topic, run, now), end=last + 1)
+
+
+def framed(blocks: Sequence[Block]) -> list[list[Block]]:
+    """The blocks of each frame. A place has so many bits for where in its frame a record stands: the offsets between
+    the records of a compacted topic count there too.
+    """
+    frames: list[list[Block]] = []
+    left = 0
+    for block in blocks:
+        width = block.end - block.base
+        if not frames or width > left:
+            frames.append([])
+            left = 1 << INDEX_BITS
+        frames[-1].append(block)
+        left -= width
+    return frames
 
 
 def _runs(messages: Sequence[Message]) -> list[Sequence[Message]]:

@@ -100,16 +100,28 @@ class Appending:
         """Tries until it is done, refused, or patience is over."""
         began = time.monotonic()
         while True:
+            tried = time.monotonic()
             try:
-                return attempt()
-            except Undecided as undecided:
-                writer.take_over()
-                if undecided.landed and self._is_kept(undecided.landed[0]):
-                    return self._appended(order, undecided.landed)
+                try:
+                    return attempt()
+                except Undecided as undecided:
+                    writer.take_over()
+                    if undecided.landed and self._is_kept(undecided.landed[0]):
+                        return self._appended(order, undecided.landed)
             except (Overtaken, Again) as failure:
                 if time.monotonic() - began > self._client.waiting.patience.total_seconds():
                     raise LogError("Kafka does not take the append", detail=f"{failure}.") from failure
                 time.sleep(PAUSE_SECONDS)
+            self._tell_if_long(time.monotonic() - tried, len(order.messages))
+
+    def _tell_if_long(self, seconds: float, records: int) -> None:
+        """An append that takes longer than a transaction may is given up each time that it is tried."""
+        most = self._client.transaction_seconds
+        if seconds >= most:
+            self._client.waiting.say(
+                f"an append of {records:,} records was given up after {seconds:.0f} s and is tried again: the brokers "
+                f"give a transaction {most:g} s; transaction.timeout.ms in the settings of the client says so"
+            )
 
     def _attempt(self, writer: Writer, order: Order) -> KafkaAppended:
         self._check_epoch(order)  # before the id is taken: who is too late must not disturb the owner

@@ -22,7 +22,7 @@ from confluent_kafka import (
 from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
 
 from penstock.errors import LogError
-from penstock.log.kafka.settings import CONSUMER, PRODUCER, Settings
+from penstock.log.kafka.settings import CLIENTS, CONSUMER, PRODUCER, Settings
 from penstock.log.kafka.waiting import Waiting, error_of, refusal
 
 REQUEST_SECONDS = 5.0
@@ -39,7 +39,8 @@ class Client:
         self._lock = Lock()
         self._idle: list[Consumer] = []
         self._closed = False
-        self._admin = settings.made(AdminClient, {"error_cb": waiting.heard})
+        self._admin = settings.made(AdminClient, {**CLIENTS, "error_cb": waiting.heard})
+        self.transaction_seconds = settings.transaction_seconds
 
     def close(self) -> None:
         with self._lock:
@@ -63,15 +64,15 @@ class Client:
 
         return str(self.waiting.persist("looking for the brokers", attempt).cluster_id)
 
-    def topic_identity(self, topic: str) -> str:
-        """What Kafka calls a topic beside its name: another one, if it is made anew."""
+    def described(self, topic: str) -> tuple[str, int]:
+        """What Kafka calls a topic beside its name (otherwise, if it is made anew), and how many partitions it has."""
 
-        def attempt(_: float) -> Any:
+        def attempt(_: float) -> tuple[str, int]:
             asked = self._admin.describe_topics(TopicCollection([topic]), request_timeout=REQUEST_SECONDS)
-            return asked[topic].result().topic_id
+            found = asked[topic].result()
+            return str(found.topic_id), len(found.partitions)
 
-        found = self.waiting.persist(f'looking at topic "{topic}"', attempt)
-        return str(found)
+        return self.waiting.persist(f'looking at topic "{topic}"', attempt)
 
     def partitions(self, topic: str) -> int | None:
         """How many partitions a topic has; None if there is none of that name."""
@@ -124,10 +125,14 @@ class Client:
         """Where the committed messages of all partitions of these topics, of so many each, end."""
         asked = {TopicPartition(topic, each): OffsetSpec.latest() for topic, n in topics.items() for each in range(n)}
 
-        def attempt(_: float) -> dict[tuple[str, int], int]:
+        def attempt(seconds: float) -> dict[tuple[str, int], int]:
             level = IsolationLevel.READ_COMMITTED
             found = self._admin.list_offsets(asked, isolation_level=level, request_timeout=REQUEST_SECONDS)
-            return {(each.topic, each.partition): answer.result().offset for each, answer in found.items()}
+            try:
+                return {(each.topic, each.partition): answer.result().offset for each, answer in found.items()}
+            except KafkaException:
+                self._admin.list_topics(timeout=seconds)  # as in `offsets`
+                raise
 
         return self.waiting.persist("asking for offsets", attempt) if asked else {}
 
@@ -162,8 +167,10 @@ class Client:
             self.assign(consumer, topic, {partition: start})
             gathered: list[Message] = []
             for message in polled(consumer, self.waiting, f'reading partition {partition} of "{topic}"'):
-                if message is None or (message.offset() or 0) >= end:
+                if (message.offset() or 0) >= end:
                     break
+                if message.error() is not None:
+                    continue  # a broker that leads since a moment ago, or only follows, may know of an earlier end
                 gathered.append(message)
                 if len(gathered) == GATHERED:
                     yield gathered
@@ -177,6 +184,17 @@ class Client:
         """
         self.waiting.persist(f'looking for topic "{topic}"', lambda s: consumer.list_topics(topic, timeout=s))
         consumer.assign([TopicPartition(topic, partition, offset) for partition, offset in begin.items()])
+
+    @contextmanager
+    def exact_consumer(self) -> Iterator[Consumer]:
+        """As `consumer`; where an offset is not there, it does not begin elsewhere: it says so."""
+        self.check_open()
+        own = {**CONSUMER, "auto.offset.reset": "error", "error_cb": self.waiting.heard}
+        consumer = self._settings.made(Consumer, own)
+        try:
+            yield consumer
+        finally:
+            consumer.close()
 
     @contextmanager
     def consumer(self) -> Iterator[Consumer]:
@@ -211,8 +229,8 @@ class Client:
         return self._settings.made(Producer, own)
 
 
-def polled(consumer: Consumer, waiting: Waiting, doing: str) -> Iterator[Message | None]:
-    """Messages as they come; None where a partition has no more for now. Waits for what was asked for."""
+def polled(consumer: Consumer, waiting: Waiting, doing: str) -> Iterator[Message]:
+    """Messages as they come; with an error where a partition has no more for now. Waits for what was asked for."""
     spell = waiting.spell(doing)
     while True:
         first = consumer.poll(1.0)
@@ -221,15 +239,10 @@ def polled(consumer: Consumer, waiting: Waiting, doing: str) -> Iterator[Message
             spell.go_on(EMPTY)
         for message in found:
             error = message.error()
-            if error is None:
+            if error is None or error.code() == KafkaError._PARTITION_EOF:
                 spell.end()
                 yield message
-            elif error.code() == KafkaError._PARTITION_EOF:
-                spell.end()
-                yield None
             elif error.fatal():
                 raise refusal(doing, error)
             else:
                 spell.go_on(error)
-        if found:
-            spell = waiting.spell(doing)

@@ -76,9 +76,18 @@ class Facts:
         """
         return {key.removeprefix("topic/") for key, fact in self._catalog.known().items() if fact.get("own")}
 
-    def topic_messages(self, topic: Topic, created_at: int, *, own: bool) -> list[Outgoing]:
+    def identities(self) -> dict[str, str]:
+        """What Kafka called these topics, of those that have been asked for, when they were declared."""
+        return {
+            key.removeprefix("topic/"): fact["kafka_id"]
+            for key, fact in self._catalog.known().items()
+            if "kafka_id" in fact
+        }
+
+    def topic_messages(self, topic: Topic, created_at: int, identity: str | None, *, own: bool) -> list[Outgoing]:
         """A topic is declared in the catalog, and in the order of the journal."""
         fact = topic_json(topic) | {"created_at": created_at} | ({"own": True} if own else {})
+        fact |= {} if identity is None else {"kafka_id": identity}
         return [
             self._catalog.message(f"topic/{topic.name}", fact),
             self.said({"create": {"topic": topic.name} | topic_json(topic)}),
@@ -86,7 +95,7 @@ class Facts:
 
     def columns_messages(self, topic: Topic, created_at: int, *, own: bool) -> list[Outgoing]:
         """A topic has got more columns."""
-        fact, _ = self.topic_messages(topic, created_at, own=own)
+        fact, _ = self.topic_messages(topic, created_at, self.identities().get(topic.name), own=own)
         return [fact, self.said({"columns": {"topic": topic.name, "schema": schema_json(topic.schema)}})]
 
     def said(self, control: Mapping[str, Any]) -> Outgoing:

@@ -39,6 +39,5 @@ def followed(
             messages = [message for message in found if message.error() is None]
             if messages:
                 spell.end()
-                spell = client.waiting.spell(doing)
                 now = topic()
                 yield from entries_of(now, batch_of(now, messages, bad))

@@ -7,11 +7,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from penstock.errors import LogError
+
+NAMES = "ssl.endpoint.identification.algorithm"
 PLAIN = (
     "security.protocol",
     "client.id",
     "client.rack",
-    "ssl.endpoint.identification.algorithm",
+    NAMES,
     "ssl.keystore.location",
     "ssl.keystore.password",
     "ssl.key.password",
@@ -34,6 +37,8 @@ MODULES = {
 def java_settings(given: Mapping[str, Any]) -> dict[str, str]:
     """The settings for Java."""
     found = {name: str(given[name]) for name in PLAIN if name in given}
+    if found.get(NAMES) == "none":
+        found[NAMES] = ""
     return found | _login(given) | _certificates(given)
 
 
@@ -56,18 +61,23 @@ def _quoted(text: Any) -> str:
 def _certificates(given: Mapping[str, Any]) -> dict[str, str]:
     """Files in PEM, which Java takes as text: executors on other machines need not have them."""
     found: dict[str, str] = {}
-    if "ssl.ca.location" in given:
-        found |= {"ssl.truststore.type": "PEM", "ssl.truststore.certificates": _text(given["ssl.ca.location"])}
-    elif "ssl.ca.pem" in given:
-        found |= {"ssl.truststore.type": "PEM", "ssl.truststore.certificates": str(given["ssl.ca.pem"])}
-    if "ssl.certificate.location" in given and "ssl.key.location" in given:
-        found |= {
-            "ssl.keystore.type": "PEM",
-            "ssl.keystore.certificate.chain": _text(given["ssl.certificate.location"]),
-            "ssl.keystore.key": _text(given["ssl.key.location"]),
-        }
+    if (trusted := _text(given, "ssl.ca")) is not None:
+        found |= {"ssl.truststore.type": "PEM", "ssl.truststore.certificates": trusted}
+    own, key = _text(given, "ssl.certificate"), _text(given, "ssl.key")
+    if own is not None and key is not None:
+        found |= {"ssl.keystore.type": "PEM", "ssl.keystore.certificate.chain": own, "ssl.keystore.key": key}
     return found
 
 
-def _text(path: Any) -> str:
-    return Path(str(path)).read_text()
+def _text(given: Mapping[str, Any], name: str) -> str | None:
+    """What the file holds that is named, or what stands in the settings themselves."""
+    if (path := given.get(f"{name}.location")) is None:
+        return None if (text := given.get(f"{name}.pem")) is None else str(text)
+    try:
+        return Path(str(path)).read_text()
+    except (OSError, ValueError) as error:
+        raise LogError(
+            f'what "{name}.location" names cannot be read',
+            detail=f"{type(error).__name__}.",
+            hint="For Spark it has to be a file in PEM.",
+        ) from None

@@ -20,6 +20,7 @@ CONFIG = {
     "retention.ms": "-1",
     "retention.bytes": "-1",
     "message.timestamp.type": "LogAppendTime",
+    "max.message.bytes": str(8 << 20),
 }
 LATER = ("frame", "group", "at")
 """What the reader fills in."""

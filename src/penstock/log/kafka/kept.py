@@ -11,7 +11,12 @@ from typing import Any
 from penstock.log.kafka.client import Client
 from penstock.log.kafka.messages import Outgoing
 
-CONFIG = {"cleanup.policy": "compact", "segment.bytes": str(16 << 20), "min.cleanable.dirty.ratio": "0.1"}
+CONFIG = {
+    "cleanup.policy": "compact",
+    "segment.bytes": str(16 << 20),
+    "min.cleanable.dirty.ratio": "0.1",
+    "max.message.bytes": str(8 << 20),
+}
 
 
 class Kept:

@@ -75,7 +75,7 @@ class KafkaLog:
             facts = Facts(client, prefix)
             cluster = client.cluster()
             facts.prepare(create=create)
-            identity = f"{cluster}/{prefix}{client.topic_identity(facts.journal)}"
+            identity = f"{cluster}/{prefix}{client.described(facts.journal)[0]}"
             return KafkaLog(client, prefix, identity, facts)
         except BaseException:
             client.close()

@@ -250,5 +250,5 @@ def _parsed(text: bytes, what: str) -> Any:
         return parsed_json(text.decode())
     except UnicodeDecodeError:
         raise Unreadable(f"{what} is not UTF-8") from None
-    except (ValueError, ArithmeticError, RecursionError):
+    except (ValueError, RecursionError):
         raise Unreadable(f"{what} is not JSON") from None

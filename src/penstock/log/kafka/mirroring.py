@@ -9,7 +9,7 @@ from threading import Condition, Event, Thread
 
 from confluent_kafka import KafkaError, Message
 
-from penstock.errors import LogError
+from penstock.errors import LogError, RecordsGone
 from penstock.log.kafka.client import GATHERED, Client
 from penstock.log.kafka.journal import said_in
 from penstock.log.kafka.mirror import Behind, Mirror
@@ -72,7 +72,8 @@ class Mirroring:
 
     def _follow(self, frame: int, offset: int) -> None:
         doing = f'following "{self._topic}"'
-        with self._client.consumer() as consumer:
+        self._check_kept(offset)
+        with self._client.exact_consumer() as consumer:
             self._client.assign(consumer, self._topic, {0: offset})
             spell, heard = self._client.waiting.spell(doing), time.monotonic()
             while not self._ending.is_set():
@@ -83,8 +84,10 @@ class Mirroring:
                     error = message.error()
                     if error is None:
                         messages.append(message)
+                        spell.end()
                     elif error.code() == KafkaError._PARTITION_EOF:
                         offset = max(offset, message.offset() or 0)
+                        spell.end()
                     elif error.fatal():
                         raise refusal(doing, error)
                     else:
@@ -93,9 +96,26 @@ class Mirroring:
                     self._client.ends(self._topic, [0])
                     heard = time.monotonic()
                 if found:
-                    spell.end()
-                    spell, heard = self._client.waiting.spell(doing), time.monotonic()
+                    heard = time.monotonic()
                 frame, offset = self._taken(frame, messages, offset)
+
+    def _check_kept(self, offset: int) -> None:
+        """Frames are counted from the first message on: none of them may have gone."""
+        [begin], [end] = self._client.begins(self._topic, [0]), self._client.ends(self._topic, [0])
+        if begin > offset:
+            raise RecordsGone(
+                f'the order of the log has gone with the first messages of "{self._topic}"',
+                detail=f"The first that Kafka has is offset {begin}; needed are those from offset {offset} on.",
+                hint="Kafka must keep that topic for ever: cleanup.policy=delete, retention.ms=-1, retention.bytes=-1. "
+                "What has gone comes back only from a copy.",
+            )
+        if end < offset:
+            raise LogError(
+                f'"{self._topic}" has lost messages that were read before',
+                detail=f"It ends at offset {end}; this mirror has read up to offset {offset}.",
+                hint="The brokers have lost what they had confirmed. Remove the mirror to take what is left; what was "
+                "computed from more has to be computed anew.",
+            )
 
     def _taken(self, frame: int, messages: list[Message], offset: int) -> tuple[int, int]:
         """Takes messages in, the first of which is this frame; the frame and the offset after them."""

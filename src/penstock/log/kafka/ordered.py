@@ -273,6 +273,8 @@ class OrderedKafkaLog:
 
     def _seen(self, done: KafkaAppended) -> KafkaAppended:
         """Whoever appends finds it in the order at once."""
+        if done.repeated:  # which is known from the commits of producers: the mirror may not have it yet
+            self._mirroring.wait(self.plain.journal_end())
         return done if done.entry is None else replace(done, frame=self._mirroring.frame_at(done.entry))
 
     def _commit(self, draft: Draft) -> KafkaAppended:

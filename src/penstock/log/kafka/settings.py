@@ -15,6 +15,9 @@ from penstock.errors import LogError
 T = TypeVar("T")
 OURS = (
     "bootstrap.servers",
+    "metadata.broker.list",
+    "allow.auto.create.topics",
+    "auto.offset.reset",
     "transactional.id",
     "enable.idempotence",
     "isolation.level",
@@ -25,13 +28,20 @@ OURS = (
     "error_cb",
     "logger",
 )
+CLIENTS: Mapping[str, Any] = {
+    # Whoever looks for a topic must not make it: brokers would, with settings under which its records go in a week.
+    "allow.auto.create.topics": False,
+}
 PRODUCER: Mapping[str, Any] = {
+    **CLIENTS,
     "enable.idempotence": True,
     "partitioner": "murmur2",
     "compression.type": "lz4",
     "transaction.timeout.ms": 30_000,  # so long others wait for what a dead process had begun
+    "message.max.bytes": 8_000_000,  # a dead letter has its message escaped, a change the row that it replaces
 }
 CONSUMER: Mapping[str, Any] = {
+    **CLIENTS,
     "group.id": "penstock",  # never joined: partitions are assigned
     "isolation.level": "read_committed",
     "enable.auto.commit": False,
@@ -63,8 +73,10 @@ class Settings:
         except KafkaException as error:
             raise _misset(str(error)) from None  # its text may hold the value
 
-    def has(self, name: str) -> bool:
-        return name in self._common
+    @property
+    def transaction_seconds(self) -> float:
+        """After so long the brokers give up a transaction."""
+        return float(self._common.get("transaction.timeout.ms", PRODUCER["transaction.timeout.ms"])) / 1000
 
 
 def _misset(text: str) -> LogError:

@@ -17,8 +17,16 @@ from penstock.schema import Schema
 
 CATALOG = "catalog"
 """The transactional id."""
-CONFIG = {"message.timestamp.type": "LogAppendTime", "retention.ms": "-1"}
-"""Of topics that the log makes: the broker says when a record was appended, and nothing is thrown away."""
+CONFIG = {
+    "message.timestamp.type": "LogAppendTime",
+    "cleanup.policy": "delete",
+    "retention.ms": "-1",
+    "retention.bytes": "-1",
+    "max.message.bytes": str(8 << 20),
+}
+"""Of topics that the log makes: the broker says when a record was appended, and nothing is thrown away, whatever the
+brokers do with other topics; dead letters and replaced rows have room.
+"""
 
 
 class Topics:
@@ -35,10 +43,11 @@ class Topics:
             )
         if found := self._known(topic):
             return found
-        self._make(topic, settings)
+        identity = self._made(topic, settings)
 
         def fact(_: object) -> list[Outgoing]:
-            return [] if self._known(topic) else self._facts.topic_messages(topic, time.time_ns() // 1000, own=own)
+            now = time.time_ns() // 1000
+            return [] if self._known(topic) else self._facts.topic_messages(topic, now, identity, own=own)
 
         self._appending.decide(CATALOG, fact)
         return self._facts.topic(topic.name)
@@ -59,13 +68,15 @@ class Topics:
             raise declared_otherwise(existing, topic)
         return existing
 
-    def _make(self, topic: Topic, settings: Mapping[str, str]) -> None:
+    def _made(self, topic: Topic, settings: Mapping[str, str]) -> str:
+        """What Kafka calls the topic, which is there then."""
         name = self._prefix + topic.name
         self._client.create(name, topic.partitions, {**CONFIG, **settings})
-        found = self._client.partitions(name)
-        if found is not None and found != topic.partitions:
+        identity, found = self._client.described(name)
+        if found != topic.partitions:
             raise LogError(
                 f'Kafka has the topic "{name}" already, with {found} partition{"s" if found > 1 else ""}',
                 detail=f"Asked for are {topic.partitions}.",
                 hint="Declare it with as many as it has, or choose another name.",
             )
+        return identity

@@ -22,6 +22,10 @@ STEP_SECONDS = 1.0
 SAID_AFTER_SECONDS = 2.0
 UNKNOWN_FOR_SECONDS = 10.0
 """For so long a topic may be unknown to a broker that has not heard of it yet."""
+REFUSED_FOR_SECONDS = 60.0
+"""For so long a log-in that was taken before may be refused: brokers do that while they start."""
+APART_SECONDS = 30.0
+"""Errors so far apart are not one time of waiting."""
 PAUSE_SECONDS = 0.02
 AWAITED = frozenset(
     {
@@ -73,6 +77,7 @@ class Waiting:
         self.patience = patience
         self._say = say
         self._refusal: KafkaError | None = None
+        self._let_in = False
         self._stopped = False
 
     def stop(self) -> None:
@@ -98,6 +103,7 @@ class Waiting:
                 spell.go_on(error_of(raised))
             else:
                 spell.end()
+                self.answered()
                 return found
 
     def spell(self, doing: str) -> "Spell":
@@ -106,10 +112,15 @@ class Waiting:
     def say(self, text: str) -> None:
         self._say(text)
 
-    def check_admitted(self) -> None:
+    def answered(self) -> None:
+        """Somebody has: the log-in is right."""
+        self._let_in, self._refusal = True, None
+
+    def check_admitted(self, seconds: float) -> None:
+        """Whether waiting, which has gone on for so long, makes sense."""
         if self._stopped:
             raise LogError("the log is closed", hint="Open it again.")
-        if self._refusal is not None:
+        if self._refusal is not None and (not self._let_in or seconds > REFUSED_FOR_SECONDS):
             raise LogError(
                 f'Kafka at "{self.servers}" refuses the log-in',
                 detail=f"{re.sub(r' .after [^)]*.$', '', self._refusal.str())}.",
@@ -118,21 +129,26 @@ class Waiting:
 
 
 class Spell:
-    """One time of waiting."""
+    """Times of waiting, each from the first `go_on` to `end`: what is quiet because nothing happens does not wait."""
 
     def __init__(self, waiting: Waiting, doing: str) -> None:
         self._waiting = waiting
         self._doing = doing
-        self._began = time.monotonic()
+        self._began: float | None = None
+        self._last = 0.0
         self._said = False
 
     @property
     def seconds(self) -> float:
-        return time.monotonic() - self._began
+        return 0.0 if self._began is None else time.monotonic() - self._began
 
     def go_on(self, error: KafkaError) -> None:
         """Returns if it is worth another try."""
-        self._waiting.check_admitted()
+        now = time.monotonic()
+        if self._began is None or now - self._last > APART_SECONDS:
+            self._began = now
+        self._last = now
+        self._waiting.check_admitted(self.seconds)
         if error.code() in UNKNOWN:
             awaited = self.seconds < UNKNOWN_FOR_SECONDS
         else:
@@ -154,6 +170,7 @@ class Spell:
         if self._said:
             self._said = False
             self._waiting.say(f'Kafka at "{self._waiting.servers}" goes on, after {self.seconds:.1f} s')
+        self._began = None
 
 
 def refusal(doing: str, error: KafkaError) -> LogError:
