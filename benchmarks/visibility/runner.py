@@ -14,7 +14,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from penstock.app.pipelines import Setting, Watch, run_pipeline
-from penstock.cli.run import progress_text
+from penstock.cli.tellers import progress_text
 from penstock.engine.stages import Stage
 
 

@@ -1,10 +1,13 @@
 """Plans as text: what `penstock explain` says of a pipeline."""
 
+import json
+
 import pytest
 from pyspark.sql import SparkSession
 
 from penstock.engine.compile import compiled
 from penstock.engine.explain import Explained, conjuncts, explained
+from penstock.engine.plangraph import plan_graph
 from penstock.engine.plantext import plan_text
 from penstock.engine.query import Query, Tuning
 from penstock.model import pipeline_of
@@ -31,6 +34,14 @@ def shop(spark: SparkSession) -> Explained:
 
 def test_a_pipeline_with_shared_operators(shop: Explained) -> None:
     assert_golden("engine/explain", plan_text(shop))
+
+
+def test_a_pipeline_as_a_graph(shop: Explained) -> None:
+    found = plan_graph(pipeline_of(SHOP, name="shop"), shop)
+    lines = [json.dumps(each) for part in ("nodes", "edges") for each in found[part]]
+    assert_golden("engine/plan-graph", "\n".join(lines))
+    known = {node["id"] for node in found["nodes"]}
+    assert all(set(edge) <= known for edge in found["edges"])
 
 
 def test_what_one_view_needs(shop: Explained) -> None:

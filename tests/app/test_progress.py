@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from penstock.app.counting import Counts
 from penstock.app.progress import Meter, Progress
-from penstock.cli.run import progress_text
+from penstock.cli.tellers import progress_text
 from penstock.engine.batches import Committed
 from penstock.log import Log
 
@@ -32,7 +33,7 @@ def test_batches_are_told_together_with_what_is_left_to_read(tmp_path: Path) -> 
         start = log.mark().next_frame
         for topic in ("orders", "others", "orders", "others", "orders", "others"):
             log.append(topic, [{"id": 1}, {"id": 2}])
-        meter = Meter(log, ["orders"], told.append)
+        meter = Meter(Counts(log, ["orders"]), told.append)
         meter.add(done(4, start, start + 1, spend=1))
         meter.add(done(5, start + 1, start + 3, spend=2, total=1))
         meter.tell()
@@ -42,7 +43,7 @@ def test_batches_are_told_together_with_what_is_left_to_read(tmp_path: Path) -> 
 def test_progress_is_told_at_most_once_a_second_unless_it_is_the_end(tmp_path: Path) -> None:
     told = list[Progress]()
     with Log.open(tmp_path) as log:
-        meter = Meter(log, [], told.append)
+        meter = Meter(Counts(log, []), told.append)
         for batch in range(3):
             meter.add(done(batch, 0, 0))
             meter.tell()
@@ -53,7 +54,7 @@ def test_progress_is_told_at_most_once_a_second_unless_it_is_the_end(tmp_path: P
 def test_dead_letters_are_counted_over_all_batches(tmp_path: Path) -> None:
     told = list[Progress]()
     with Log.open(tmp_path) as log:
-        meter = Meter(log, [], told.append)
+        meter = Meter(Counts(log, []), told.append)
         for letters in (2, 0, 3):
             meter.add(replace(done(letters, 0, 0), letters=letters))
         meter.tell()
@@ -65,7 +66,7 @@ def test_too_many_late_rows_are_told(log: Log) -> None:
     log.append("events", [{"n": number} for number in range(50)])
     told: list[Progress] = []
     meter = Meter(
-        log, ["events"], told.append, alerts={"strict": Decimal("1.5"), "lax": Decimal(2), "other": Decimal(0)}
+        Counts(log, ["events"]), told.append, alerts={"strict": Decimal("1.5"), "lax": Decimal(2), "other": Decimal(0)}
     )
     meter.add(Committed(0, 0, 99, {}, timedelta(0), repeated=False, late={"strict": 1, "lax": 1}))
     meter.tell(now=True)
@@ -78,7 +79,7 @@ def test_watermarks_and_open_windows_are_told(log: Log) -> None:
     told: list[Progress] = []
     micros = 1_704_067_200_000_000
     meter = Meter(
-        log, ["events"], told.append, lambda frame: {"events": micros + frame, "past": -(2**62), "done": 2**62}
+        Counts(log, ["events"]), told.append, lambda frame: {"events": micros + frame, "past": -(2**62), "done": 2**62}
     )
     meter.add(Committed(0, 0, 7, {}, timedelta(0), repeated=False, open={"hourly": 3}))
     meter.tell(now=True)

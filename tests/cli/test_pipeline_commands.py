@@ -14,7 +14,7 @@ import pytest
 from penstock.app.progress import Progress
 from penstock.app.verifying import Verdict
 from penstock.cli.plans import verdict_lines
-from penstock.cli.run import progress_text
+from penstock.cli.tellers import progress_text
 from penstock.cli.working import settings
 from penstock.engine.oracle import Difference
 from penstock.errors import CommandError

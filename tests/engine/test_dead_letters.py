@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from penstock.app.progress import Progress
-from penstock.cli.run import progress_text
+from penstock.cli.tellers import progress_text
 from penstock.engine.run import prepared
 from penstock.log import Record
 from tests.cli.conftest import Penstock

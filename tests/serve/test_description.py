@@ -19,7 +19,7 @@ EXAMPLES = 15
 NOT_SAID = ("positive_data_acceptance", "missing_required_header", "ignored_auth")
 """That a condition is valid SQL, or that a view exists, no description can say; and here nobody needs a token."""
 ENDLESS = "/views/{view}/changes"
-ASKED = ("/views/{view}/rows", "/views/{view}/row", "/topics/{topic}")
+ASKED = ("/views/{view}/rows", "/views/{view}/row", "/topics/{topic}", "/batches")
 """Where there is something to get wrong."""
 
 
@@ -38,6 +38,8 @@ def test_every_route_is_described(client: Client) -> None:
         ENDLESS,
         "/topics",
         "/topics/{topic}",
+        "/pipeline",
+        "/batches",
         "/health",
         "/ready",
         "/metrics",

@@ -2,9 +2,8 @@
 
 from datetime import UTC, datetime, timedelta
 
-from penstock.app.progress import Progress
 from penstock.serve import Settings
-from penstock.serve.metrics import Runs
+from penstock.serve.diary import Diary
 from penstock.serve.server import serving
 from tests.serve.client import Client
 from tests.serve.conftest import Place
@@ -45,27 +44,43 @@ def test_what_log_and_store_know_is_measured(place: Place, client: Client) -> No
     assert found['penstock_watermark_delay_seconds{stream="orders"}'] > 1e6
 
 
-def test_what_a_run_tells_is_measured(place: Place) -> None:
-    runs = Runs()
+def test_what_a_run_has_written_down_is_measured(place: Place, client: Client) -> None:
     now = datetime.now(UTC)
-    done = Progress(
-        3, 2, 5, 70, 0.5, 0, {"spend": 4}, 1, {"spend": 2}, {"orders": now - timedelta(minutes=1)}, {"w": 6}
-    )
-    runs.add(done)
-    runs.add(done)
     for _ in range(2):
         place.log.raise_epoch("pipeline shop")
-    state = place.folder / ".penstock/lineages/1/checkpoint/state/0"
+    folder = place.folder / ".penstock/lineages/1"
+    state = folder / "checkpoint/state/0"
     state.mkdir(parents=True)
     (state / "1.delta").write_bytes(b"x" * 100)
-    with serving(place.served, Settings(port=0), runs=runs) as at:
-        found = metrics(Client(at.url))
+    diary = Diary(folder)
+    diary.describe({"lineage": 1})
+    diary.sum_up(
+        {
+            "started_at": now.isoformat(),
+            "batches": 4,
+            "seconds": 1.5,
+            "frames": 10,
+            "letters": 2,
+            "phases": {"computing": 1.25},
+            "records": {"orders": 140, "others": 3},
+            "changes": {"spend": 8},
+            "late": {"spend": 4},
+            "watermarks": {"orders": (now - timedelta(minutes=1)).isoformat()},
+            "open": {"w": 6},
+            "state": {"1": 77},
+        }
+    )
+    found = metrics(client)
     assert found["penstock_batches_total"] == 4
-    assert found["penstock_read_records_total"] == 140
-    assert found["penstock_batch_seconds_total"] == 1
+    assert found["penstock_read_records_total"] == 143
+    assert found['penstock_source_records_total{source="orders"}'] == 140
+    assert found["penstock_batch_seconds_total"] == 1.5
+    assert found['penstock_batch_phase_seconds_total{phase="computing"}'] == 1.25
     assert found["penstock_dead_letters_total"] == 2
     assert found['penstock_changes_total{view="spend"}'] == 8
     assert found['penstock_late_rows_total{view="spend"}'] == 4
     assert found['penstock_open_windows{view="w"}'] == 6
+    assert found['penstock_state_level_bytes{level="1"}'] == 77
+    assert found["penstock_run_start_time_seconds"] == now.timestamp()
     assert 59 < found['penstock_watermark_delay_seconds{stream="orders"}'] < 70
-    assert (found["penstock_restarts"], found["penstock_state_bytes"]) == (1, 100)
+    assert (found["penstock_restarts"], found["penstock_state_bytes"], found["penstock_running"]) == (1, 100, 0)

@@ -9,23 +9,28 @@ import signal
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from threading import current_thread, main_thread
-from typing import Any, Unpack
+from typing import Any, ParamSpec, Unpack
 
+from penstock.app.chronicle import Chronicle, StoreClock
+from penstock.app.counting import Counts
 from penstock.app.keeping import filed, kept
 from penstock.app.place import Opening, Place, place_of
 from penstock.app.progress import Meter, Progress
 from penstock.app.stores import remove
+from penstock.engine.asked import told_since
 from penstock.engine.checkpoint import check_fits
 from penstock.engine.compile import compiled
 from penstock.engine.explain import explained
 from penstock.engine.fingerprint import check_unchanged, fingerprint_of
 from penstock.engine.lineage import newest
 from penstock.engine.locking import locked
+from penstock.engine.plangraph import plan_graph
 from penstock.engine.plantext import plan_text
 from penstock.engine.query import Query, Tuning
-from penstock.engine.run import Run, epoch_name, prepared, raised_epoch, settings_of
+from penstock.engine.run import Prepared, Run, epoch_name, prepared, raised_epoch, settings_of
 from penstock.engine.session import session
 from penstock.engine.stages import OnStage, nobody
 from penstock.engine.timing import end_time
@@ -34,8 +39,9 @@ from penstock.errors import PenstockError
 from penstock.log.opening import opened_log
 from penstock.log.protocol import OrderedLog
 from penstock.log.where import Where
-from penstock.model import Pipeline, load_pipeline
+from penstock.model import History, Pipeline, load_pipeline
 from penstock.model.stores import OnPostgres
+from penstock.serve.diary import Diary
 
 
 @dataclass(frozen=True)
@@ -60,6 +66,7 @@ class Watch:
     on_wait: Callable[[str], None] | None = None
 
 
+P = ParamSpec("P")
 HERE = Setting()
 NOBODY = Watch()
 
@@ -129,6 +136,7 @@ class Working:
     log: OrderedLog
     run: Run
     meter: Meter
+    chronicle: Chronicle
 
 
 @contextmanager
@@ -142,10 +150,10 @@ def working(at: Opened, watch: Watch = NOBODY, *, anew: bool = False, once: bool
         plan = compiled(spark, at.pipeline)
         log = held.enter_context(at.opened_log(say=watch.on_wait, admits=True, owner=epoch_name(at.pipeline)))
         ensure_sources(log, at.pipeline)
-        on_trouble = _naming(at.place, watch.on_trouble)
+        on_trouble, stored = _naming(at.place, watch.on_trouble), StoreClock()
         if at.store != at.place.store:  # what lies there would be taken for the answers
             remove(at.place.store)
-        held.enter_context(kept(log, name, at.store, on_trouble, watch.on_stage))
+        held.enter_context(kept(log, name, at.store, on_trouble, _both(watch.on_stage, stored)))
         if at.has_files:
             held.enter_context(filed(log, name, at.place.files, on_trouble))
         if (
@@ -157,14 +165,33 @@ def working(at: Opened, watch: Watch = NOBODY, *, anew: bool = False, once: bool
         epoch = raised_epoch(log, at.pipeline)
         held.enter_context(locked(home, name))
         ready = prepared(spark, at.pipeline, log, home, anew=anew, plan=plan)
-        topics = [relation.topic for relation in at.pipeline.relations]
+        counts = Counts(log, [relation.topic for relation in at.pipeline.relations])
         alerts = {view.name: most for view in at.pipeline.views if (most := view.options.late_alert) is not None}
-        meter = Meter(log, topics, watch.on_progress, lambda frame: run.watermarks(frame), alerts)
+        meter = Meter(counts, watch.on_progress, lambda frame: run.watermarks(frame), alerts)
+        diary = _begun_diary(at, ready)
+        # A history has the records of its table.
+        topics = {each.name: each.topic for each in at.pipeline.relations if not isinstance(each, History)}
+        chronicle = Chronicle(diary, counts, topics, lambda frame: run.watermarks(frame), stored)
         if once:
             log.settle()
-        run = Run(spark, log, home, ready, meter.add, epoch)
+        run = Run(spark, log, home, ready, _both(meter.add, chronicle.add), epoch)
         watch.on_ready(ready.lineage.number, at.log)
-        yield Working(spark, log, run, meter)
+        yield Working(spark, log, run, meter, chronicle)
+
+
+def _begun_diary(at: Opened, ready: Prepared) -> Diary:
+    diary = Diary(ready.lineage.folder)
+    drawn = plan_graph(at.pipeline, explained(at.pipeline, ready.compiled, ready.query.layout))
+    diary.describe({"name": at.pipeline.name, "log": str(at.log), "lineage": ready.lineage.number, **drawn})
+    return diary
+
+
+def _both(one: Callable[P, None], other: Callable[P, None]) -> Callable[P, None]:
+    def called(*args: P.args, **kwargs: P.kwargs) -> None:
+        one(*args, **kwargs)
+        other(*args, **kwargs)
+
+    return called
 
 
 def _naming(place: Place, tell: Callable[[PenstockError], None]) -> Callable[[PenstockError], None]:
@@ -195,14 +222,20 @@ def run_pipeline(  # noqa: PLR0913 (what a command knows)
         if close:
             end_time(at.log, loaded.pipeline)
 
+        query = at.run.start(once=once, on_stage=watch.on_stage)
+
+        def tell(*, now: bool = False) -> None:
+            at.chronicle.write(partial(told_since, query), now=now)
+            at.meter.tell(now=now)
+
         def told_and_stopped() -> bool:
-            at.meter.tell()
+            tell()
             return stop()
 
         try:
-            at.run.wait(at.run.start(once=once, on_stage=watch.on_stage), stop=told_and_stopped)
+            at.run.wait(query, stop=told_and_stopped)
         finally:
-            at.meter.tell(now=True)
+            tell(now=True)
 
 
 def explain(path: Path, view: str | None = None, *, setting: Setting = HERE) -> str:

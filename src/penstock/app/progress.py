@@ -5,17 +5,16 @@ something new and it is time. What is behind is counted only then.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
-from itertools import islice, takewhile
 from threading import Lock
 from time import monotonic
 from types import MappingProxyType
 
+from penstock.app.counting import Counts
 from penstock.engine.batches import Committed
-from penstock.log.protocol import OrderedLog
 
 EVERY_SECONDS = 1.0
 MICROSECOND = timedelta(microseconds=1)
@@ -52,16 +51,14 @@ class Meter:
 
     def __init__(
         self,
-        log: OrderedLog,
-        topics: Iterable[str],
+        counts: Counts,
         on_progress: Callable[[Progress], None],
         watermarks: Callable[[int], Mapping[str, int]] = lambda _: {},
         alerts: Mapping[str, Decimal] = MappingProxyType({}),
     ) -> None:
         self._alerts = alerts
         self._watermarks = watermarks
-        self._log = log
-        self._topics = frozenset(topics)
+        self._counts = counts
         self._on_progress = on_progress
         self._lock = Lock()
         self._waiting: list[Committed] = []
@@ -84,9 +81,10 @@ class Meter:
         for each in done:
             changes.update(each.changes)
             late.update(each.late)
-        start, end = done[0].start, done[-1].end
-        frames, records = self._read(start, end)
-        lag = sum(1 for _ in islice(self._counts(end), MOST_LAG))
+        end = done[-1].end
+        read = [self._counts.between(each.start, each.end) for each in done]
+        frames, records = sum(each.frames for each in read), sum(sum(each.records.values()) for each in read)
+        lag = self._counts.after(end, MOST_LAG)
         seconds = sum(each.took.total_seconds() for each in done)
         letters = sum(each.letters for each in done)
         return Progress(
@@ -99,7 +97,7 @@ class Meter:
             dict(changes),
             letters,
             dict(+late),
-            {stream: _time(micros) for stream, micros in self._watermarks(end).items()},
+            {stream: time_of(micros) for stream, micros in self._watermarks(end).items()},
             done[-1].open,
             self._alarming(late, records),
         )
@@ -108,19 +106,8 @@ class Meter:
         shares = {view: 100 * late.get(view, 0) / max(records, 1) for view in self._alerts}
         return {view: share for view, share in shares.items() if share > self._alerts[view]}
 
-    def _read(self, start: int, end: int) -> tuple[int, int]:
-        counts = [count for _, count in takewhile(lambda each: each[0] < end, self._counts(start))]
-        return len(counts), sum(counts)
 
-    def _counts(self, start: int) -> Iterable[tuple[int, int]]:
-        """The frames with records for the pipeline, and how many."""
-        for header in self._log.frames(start) if start < self._log.mark().next_frame else ():
-            count = sum(block.count for block in header.blocks if block.topic in self._topics)
-            if count:
-                yield header.frame, count
-
-
-def _time(micros: int) -> datetime:
+def time_of(micros: int) -> datetime:
     """Times that Python does not have are its last, or its first."""
     first, last = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
     epoch = datetime(1970, 1, 1, tzinfo=UTC)

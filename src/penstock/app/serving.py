@@ -10,7 +10,6 @@ from penstock.log.opening import opened_log
 from penstock.log.protocol import OrderedLog
 from penstock.model import Pipeline, load_pipeline
 from penstock.serve import Served, Settings
-from penstock.serve.metrics import Runs
 from penstock.serve.server import serving
 from penstock.serve.telling import Tell
 
@@ -40,9 +39,8 @@ def served_beside(
     log: OrderedLog,
     settings: Settings,
     *,
-    runs: Runs | None = None,
     tell: Tell | None = None,
 ) -> Iterator[Settings]:
-    """Inside, the views are served from a log that is open already, and what a run tells is among the metrics."""
-    with serving(Served(log, pipeline, place.store, place.home), settings, runs=runs, tell=tell) as listening:
+    """Inside, the views are served from a log that is open already."""
+    with serving(Served(log, pipeline, place.store, place.home), settings, tell=tell) as listening:
         yield listening

@@ -1,18 +1,13 @@
 """`penstock init`, `run`, `reset`: a pipeline is made, works, begins anew."""
 
-import os
 import shlex
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import fields
-from datetime import UTC, datetime, timedelta
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from penstock.cli.console import answer, busy, say, show
+from penstock.cli.console import answer, busy, say
 from penstock.cli.serve import (
     Beside,
     Bind,
@@ -21,8 +16,10 @@ from penstock.cli.serve import (
     Tokens,
     beside_run,
     check_extra,
+    failures_told,
     settings_of,
 )
+from penstock.cli.tellers import told_of
 from penstock.cli.working import (
     STARTING,
     Conf,
@@ -33,17 +30,8 @@ from penstock.cli.working import (
     interruptible,
     settings,
 )
-from penstock.errors import PenstockError
-from penstock.model import duration_text
 from penstock.serve.settings import DEFAULT, Limits, Settings
-from penstock.serve.telling import teller
 
-if TYPE_CHECKING:
-    from penstock.app.progress import Progress
-
-UNITS = (timedelta(days=1), timedelta(hours=1), timedelta(minutes=1))
-END = datetime(9999, 12, 31, tzinfo=UTC)
-"""Where a watermark stands when no more events come."""
 NEXT = """\
 {folder}/pipeline.sql declares a stream, a table and a view. Append records, run it, look at the view:
 
@@ -98,26 +86,22 @@ def run(  # noqa: PLR0913 (the options of a command)
 
     if close and not once:
         raise typer.BadParameter("goes with --once: a run that goes on has nothing to close", param_hint="--close")
-    check_there(pipeline)
-    beside, count = _serving(settings_of(bind, tokens, Limits()), form) if serve else (_nothing, lambda _: None)
-    with interruptible(), busy(STARTING) as started, _told(started, form) as told:
-
-        def progress(done: "Progress") -> None:
-            count(done)
-            told.progress(done)
-
-        watch = pipelines.Watch(on_ready=told.ready, on_progress=progress, on_trouble=told.trouble, on_wait=told.wait)
-        setting = pipelines.Setting(master, settings(conf), log)
-        pipelines.run_pipeline(pipeline, once=once, close=close, setting=setting, watch=watch, beside=beside)
-        if once:
-            told.over()
+    with failures_told(form), interruptible():
+        check_there(pipeline)
+        beside = _serving(settings_of(bind, tokens, Limits()), form) if serve else _nothing
+        with busy(STARTING) as started, told_of(started, form) as told:
+            watch = pipelines.Watch(told.ready, told.progress, on_trouble=told.trouble, on_wait=told.wait)
+            setting = pipelines.Setting(master, settings(conf), log)
+            pipelines.run_pipeline(pipeline, once=once, close=close, setting=setting, watch=watch, beside=beside)
+            if once:
+                told.over()
 
 
 def _nothing(_at: object, _log: object) -> AbstractContextManager[object]:
     return nullcontext()
 
 
-def _serving(at: Settings, form: LogFormat) -> "tuple[Beside, Callable[[Progress], None]]":
+def _serving(at: Settings, form: LogFormat) -> Beside:
     check_extra()
     return beside_run(at, form)
 
@@ -137,114 +121,3 @@ def reset(
         number = pipelines.reset(pipeline, setting=pipelines.Setting(master, settings(conf), log))
     say(f"Lineage {number} is begun. The next run computes it from the log: penstock run {shlex.quote(str(pipeline))}")
     say("Readers see the answers of before until it has caught up.")
-
-
-class _Teller:
-    """One line that changes on a terminal, lines elsewhere."""
-
-    def __init__(self, started: Callable[[], None]) -> None:
-        self._started = started
-        self._live = sys.stderr.isatty()
-        self._open = False
-        self._told = False
-
-    def ready(self, lineage: int, log: object) -> None:
-        self.end()
-        say(f"running; lineage {lineage}, log {log}")
-
-    def progress(self, done: "Progress") -> None:
-        self._told = True
-        text = progress_text(done)
-        if not self._live:
-            say(text)
-            return
-        width = os.get_terminal_size(sys.stderr.fileno()).columns  # a line that wraps cannot be taken back
-        sys.stderr.write(f"\r\x1b[K{text[: width - 1] if width else text}")
-        sys.stderr.flush()
-        self._open = True
-
-    def trouble(self, error: PenstockError) -> None:
-        self.end()
-        show(error)
-        say("The run goes on; the store is tried again, and reads then what it has missed.")
-
-    def wait(self, text: str) -> None:
-        self.end()
-        say(text)
-
-    def over(self) -> None:
-        if not self._told:
-            say("nothing new in the log")
-
-    def end(self) -> None:
-        """What comes next begins on a line of its own."""
-        self._started()
-        if self._open:
-            say("")
-        self._open = False
-
-
-def progress_text(done: "Progress") -> str:
-    rate = f", {max(1, round(done.records / done.seconds)):,}/s" if done.seconds and done.records else ""
-    read = f"{_count(done.records, 'record')} in {_count(done.frames, 'frame')}{rate}"
-    changed = ", ".join(f"{view} {count:,}" for view, count in sorted(done.changes.items()))
-    letters = f"; dead letters: {done.letters:,}" if done.letters else ""
-    late = "; late: " + ", ".join(f"{view} {count:,}" for view, count in sorted(done.late.items())) if done.late else ""
-    told = f"batch {done.batch}: {read}; changes: {changed or 'none'}{late}{letters}; lag: {_count(done.lag, 'frame')}"
-    open_ = ", ".join(f"{view} {count:,}" for view, count in sorted(done.open.items()))
-    times = ", ".join(f"{stream} {_watermark(time)}" for stream, time in sorted(done.watermarks.items()))
-    alerts = ", ".join(f"{view} {share:.3g} %" for view, share in sorted(done.alerts.items()))
-    told += f"; ALERT, too many late: {alerts}" if alerts else ""
-    return told + (f"; watermark: {times}" if times else "") + (f"; open windows: {open_}" if open_ else "")
-
-
-def _watermark(time: datetime) -> str:
-    """12:00 (15 minutes ago); what is ahead of the clock has no lag."""
-    lag = datetime.now(UTC) - time
-    shown = "the end" if time >= END else f"{time.replace(tzinfo=None):%Y-%m-%d %H:%M:%S}"
-    return shown if lag < timedelta(0) else f"{shown} ({duration_text(_rounded(lag))} ago)"
-
-
-def _rounded(lag: timedelta) -> timedelta:
-    """To whole units of what is large in it."""
-    unit = next((each for each in UNITS if lag >= each), timedelta(seconds=1))
-    return lag // unit * unit
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
-
-
-class _JsonTeller(_Teller):
-    """Lines for programs."""
-
-    def __init__(self, started: Callable[[], None]) -> None:
-        super().__init__(started)
-        self._tell = teller("json")
-
-    def ready(self, lineage: int, log: object) -> None:
-        self.end()
-        self._tell("running", lineage=lineage, log=str(log))
-
-    def progress(self, done: "Progress") -> None:
-        self._told = True
-        self._tell("progress", **{field.name: getattr(done, field.name) for field in fields(done)})
-
-    def trouble(self, error: PenstockError) -> None:
-        self._tell("trouble", primary=error.primary, detail=error.detail, hint=error.hint)
-
-    def wait(self, text: str) -> None:
-        self._tell("waiting", text=text)
-
-    def over(self) -> None:
-        if not self._told:
-            self._tell("nothing new")
-
-
-@contextmanager
-def _told(started: Callable[[], None], form: LogFormat) -> Iterator[_Teller]:
-    made = (_JsonTeller if form == LogFormat.JSON else _Teller)(started)
-    try:
-        yield made
-    finally:
-        made.end()

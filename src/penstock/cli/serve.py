@@ -14,13 +14,12 @@ from penstock.app import place_of
 from penstock.cli.console import say
 from penstock.cli.stopping import Stopping
 from penstock.cli.working import LogOption, PipelinePath, check_there
-from penstock.errors import CommandError
+from penstock.errors import CommandError, PenstockError
 from penstock.serve.settings import DEFAULT, Limits, Settings, address_of, tokens_in
-from penstock.serve.telling import Tell, teller
+from penstock.serve.telling import Tell, parts_of, teller
 
 if TYPE_CHECKING:
     from penstock.app.pipelines import Opened
-    from penstock.app.progress import Progress
     from penstock.log.protocol import OrderedLog
 
 POLL_SECONDS = 0.1
@@ -43,7 +42,10 @@ Tokens = Annotated[
         show_default=False,
     ),
 ]
-Logging = Annotated[LogFormat, typer.Option("--log-format", help="How lines about requests and failures are written.")]
+Logging = Annotated[
+    LogFormat,
+    typer.Option("--log-format", help="How it is told what happens: json is an object a line."),
+]
 LogRequests = Annotated[bool, typer.Option("--log-requests", help="A line for every request.")]
 
 
@@ -67,19 +69,35 @@ def serve(  # noqa: PLR0913 (the options of a command)
     records can be appended. /openapi.json describes it. A run of the pipeline keeps the views right meanwhile, or
     serves them itself: penstock run --serve.
     """
+    limits = Limits(body_bytes=max_body, rate=rate, seconds=timeout, rows=max_rows, followers=max_followers)
+    with failures_told(form):
+        _serve(pipeline, settings_of(bind, tokens, limits), log, form, every=log_requests)
+
+
+def _serve(pipeline: Path, settings: Settings, log: str | None, form: LogFormat, *, every: bool) -> None:
     check_extra()
     from penstock.app.serving import served_pipeline  # noqa: PLC0415 (an extra)
 
     check_there(pipeline)
-    limits = Limits(body_bytes=max_body, rate=rate, seconds=timeout, rows=max_rows, followers=max_followers)
-    settings = settings_of(bind, tokens, limits)
-    place = place_of(pipeline)
-    tell = teller(form.value)
-    told = chosen(tell, every=log_requests)
-    with Stopping() as stop, place.hinted(), served_pipeline(place, settings, log=log, tell=told) as listening:
+    place, tell = place_of(pipeline), teller(form.value)
+    stopping = Stopping(lambda: tell("stopping")) if form == LogFormat.JSON else Stopping()
+    told = chosen(tell, every=every)
+    with stopping as stop, place.hinted(), served_pipeline(place, settings, log=log, tell=told) as listening:
         announce(listening, form, tell)
         while not stop():
             time.sleep(POLL_SECONDS)
+
+
+@contextmanager
+def failures_told(form: LogFormat) -> Iterator[None]:
+    """Inside, an error that ends the command is a line like the others, where these are for programs."""
+    try:
+        yield
+    except PenstockError as error:
+        if form == LogFormat.TEXT:
+            raise
+        teller("json")("failed", **parts_of(error))
+        raise typer.Exit(1) from None
 
 
 def announce(listening: Settings, form: LogFormat, tell: Tell) -> None:
@@ -117,18 +135,17 @@ def check_extra() -> None:
 Beside = Callable[["Opened", "OrderedLog"], AbstractContextManager[object]]
 
 
-def beside_run(settings: Settings, form: LogFormat) -> tuple[Beside, Callable[["Progress"], None]]:
-    """What serves the views beside a run, and what is told of the run's progress."""
+def beside_run(settings: Settings, form: LogFormat) -> Beside:
+    """What serves the views beside a run."""
     from penstock.app.serving import served_beside  # noqa: PLC0415 (an extra)
-    from penstock.serve.metrics import Runs  # noqa: PLC0415 (an extra)
 
-    runs, tell = Runs(), teller(form.value)
+    tell = teller(form.value)
 
     @contextmanager
     def beside(at: "Opened", log: "OrderedLog") -> Iterator[None]:
         told = chosen(tell, every=False)
-        with served_beside(at.place, at.pipeline, log, settings, runs=runs, tell=told) as listening:
+        with served_beside(at.place, at.pipeline, log, settings, tell=told) as listening:
             announce(listening, form, tell)
             yield
 
-    return beside, runs.add
+    return beside

@@ -2,6 +2,7 @@
 
 import os
 import signal
+from collections.abc import Callable
 from types import FrameType, TracebackType
 from typing import Self
 
@@ -11,10 +12,17 @@ GRACE_SECONDS = 5.0
 STANDARD_ERROR = 2
 
 
-class Stopping:
-    """Use it in a `with`, which ends the command with 130 if it was stopped; called, it says whether to stop."""
+def _said() -> None:
+    os.write(STANDARD_ERROR, b"\nstopping\n" if os.isatty(STANDARD_ERROR) else b"stopping\n")
 
-    def __init__(self) -> None:
+
+class Stopping:
+    """Use it in a `with`, which ends the command with 130 if it was stopped; called, it says whether to stop. Whoever
+    has pressed the keys is told that they were noticed.
+    """
+
+    def __init__(self, tell: Callable[[], object] = _said) -> None:
+        self._tell = tell
         self._stopped = False
 
     def __call__(self) -> bool:
@@ -39,4 +47,4 @@ class Stopping:
             raise KeyboardInterrupt
         self._stopped = True
         signal.setitimer(signal.ITIMER_REAL, GRACE_SECONDS)
-        os.write(STANDARD_ERROR, b"\nstopping\n" if os.isatty(STANDARD_ERROR) else b"stopping\n")
+        self._tell()

@@ -8,7 +8,7 @@ epoch that this run has raised: a run that was overtaken by a newer one ends wit
 import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -30,7 +30,8 @@ from penstock.log.protocol import AnyAppended, OrderedLog
 @dataclass(frozen=True)
 class Committed:
     """One batch: the frames it read (`start` up to `end`), how many changes each view got, how many dead letters there
-    were, how many late rows each view left out, and how many windows each has open.
+    were, how many late rows each view left out, and how many windows each has open. Its frame, if its number is known,
+    when that was appended, and where its time went: `framed` is the moment, by `perf_counter`, at which it was there.
     """
 
     batch: int
@@ -42,6 +43,11 @@ class Committed:
     letters: int = 0
     late: Mapping[str, int] = field(default_factory=dict)
     open: Mapping[str, int] = field(default_factory=dict)
+    frame: int | None = None
+    at: datetime | None = None
+    computing: float = 0.0
+    appending: float = 0.0
+    framed: float = 0.0
 
 
 class Batches:
@@ -66,6 +72,7 @@ class Batches:
         found = self._sinks.collected(frame._jdf, self._folder, staged_path(self._log, self._lineage, batch))
         check_size(batch, found)
         self._on_stage(Stage.STATE_COMMITTED, batch)
+        computed = perf_counter()
         note = {
             "pipeline": self._lineage.pipeline,
             "lineage": self._lineage.number,
@@ -77,8 +84,22 @@ class Batches:
         if done.repeated:
             self._check_same(batch, note)
         self._on_stage(Stage.FRAMED, batch)
-        took = timedelta(seconds=perf_counter() - begun)
-        return Committed(batch, start, end, found.changes, took, done.repeated, found.letters, found.late)
+        framed = perf_counter()
+        return Committed(
+            batch,
+            start,
+            end,
+            found.changes,
+            timedelta(seconds=framed - begun),
+            done.repeated,
+            found.letters,
+            found.late,
+            frame=getattr(done, "frame", None),
+            at=done.appended_at,
+            computing=computed - begun,
+            appending=framed - computed,
+            framed=framed,
+        )
 
     def _append(self, found: Collected, batch: int, note: Mapping[str, Any]) -> AnyAppended:
         how: dict[str, Any] = {"producer": self._lineage.producer, "sequence": batch, "note": note}

@@ -18,6 +18,16 @@ from penstock.model import History, Pipeline, View, duration_text
 QUALIFIER = re.compile(r"`?[A-Za-z_]\w*`?\.(?=[`A-Za-z_])")
 PLAIN_NAME = re.compile(r"`([A-Za-z_]\w*|\w+\([^`]*\))`")
 JOINS = {kind: f"{kind} join" for kind in ("left", "right", "full", "semi", "anti")} | {"exists": "existence join"}
+TITLES = {
+    "upsert": "table",
+    "bag": "table",
+    "beyond": "too late",
+    "asof": "as-of join",
+    "unique": "one row",
+    "sessions": "aggregate",
+    "session": "sessions",
+    "top": "first rows",
+}
 RESULT = re.compile(r"_function_\d+_\d+")
 STAMP = "_watermark"
 APPENDED = "_appended_at"
@@ -26,17 +36,23 @@ KEEPS_VALUES = re.compile(r"\b(min|max|collect_list|collect_set|bool_and|bool_or
 
 @dataclass(frozen=True)
 class Input:
-    """Where rows come from (an operator's number, or a relation's name), and what they must fulfil."""
+    """Where rows come from (an operator's number, or a relation's name), and what they must fulfil. `origin`: the same,
+    without what is computed on the way.
+    """
 
     source: str
     where: str = ""
+    origin: str = ""
 
 
 @dataclass(frozen=True)
 class Part:
-    """One operator: what it does, from what, for which views, what its state holds, and what bounds that."""
+    """One operator: what it does, in a word or two (`title`) and in a line, from what, for which views, what its state
+    holds, and what bounds that.
+    """
 
     number: int
+    title: str
     does: str
     inputs: tuple[Input, ...]
     readers: tuple[str, ...]
@@ -145,6 +161,7 @@ class _Drawing:
     def part(self, operator: Operator) -> Part:
         return Part(
             operator.id,
+            self._title(operator),
             self._does(operator),
             self.inputs_of(operator),
             tuple(sorted(self._readers[operator.id])),
@@ -178,13 +195,25 @@ class _Drawing:
 
     def _input(self, source: Operator, filters: Sequence[Handle]) -> Input:
         before = self._filters_before(source) if source.kind == "evaluated" else ()
-        return Input(self._name(source), self._filters((*before, *filters)))
+        return Input(self._name(source), self._filters((*before, *filters)), self._origin(source))
+
+    def _origin(self, operator: Operator) -> str:
+        if operator.kind == "evaluated":
+            return self._origin(operator.parts["root"])
+        return str(operator.parts["origin"]) if operator.kind == "static" else self._name(operator)
 
     def _filters_before(self, source: Operator) -> tuple[Handle, ...]:
         """What rows have passed before the functions are called on them."""
         branch, base = source.parts["branch"], source.parts["base"]
         made = tuple(each for maker in branch.makers for each in maker.filters)
         return (*(self._filters_before(base) if base.kind == "evaluated" else ()), *made, *branch.filters)
+
+    def _title(self, operator: Operator) -> str:
+        match operator.kind:
+            case "join" | "retained":
+                return JOINS.get(operator.parts["plan"].kind(), "join")
+            case kind:
+                return TITLES.get(kind, kind)
 
     def _does(self, operator: Operator) -> str:
         match operator.kind:

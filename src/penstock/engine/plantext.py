@@ -56,15 +56,21 @@ def _warning_lines(parts: Sequence[Part]) -> Iterator[str]:
 
 
 def _answer_lines(answer: Answer) -> Iterator[str]:
-    key = f"key {', '.join(answer.key)}" if answer.key else "no key: a bag of rows"
-    kept = KEPT[answer.kept] + (f", by {', '.join(answer.partition_by)}" if answer.partition_by else "")
-    yield f"view {answer.name} ({', '.join(answer.columns)}), {key}"
+    yield f"view {answer.name} ({', '.join(answer.columns)}), {key_text(answer)}"
     yield f"       from    {_sources(answer.inputs)}"
-    yield f"       keeps   {kept}"
+    yield f"       keeps   {kept_text(answer)}"
     if answer.shown:
         yield f"       shown   {answer.shown}"
     if answer.late:
         yield f"       late    {answer.late}"
+
+
+def key_text(answer: Answer) -> str:
+    return f"key {', '.join(answer.key)}" if answer.key else "no key: a bag of rows"
+
+
+def kept_text(answer: Answer) -> str:
+    return KEPT[answer.kept] + (f", by {', '.join(answer.partition_by)}" if answer.partition_by else "")
 
 
 def _sources(inputs: Sequence[Input]) -> str:

@@ -7,15 +7,15 @@ from dataclasses import dataclass
 
 from fastapi import APIRouter, FastAPI
 from fastapi.exceptions import RequestValidationError
-from prometheus_client import CONTENT_TYPE_LATEST
+from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 from penstock.errors import PenstockError, ServeError
-from penstock.serve import asking, bodies, browsing, readers, troubles, writing
+from penstock.serve import asking, bodies, browsing, readers, troubles, watching, writing
 from penstock.serve.feed import Feeds
 from penstock.serve.gate import Gate
-from penstock.serve.metrics import Requests, Runs, Standing, exposed
+from penstock.serve.metrics import Ran, Requests, Standing, exposed
 from penstock.serve.pages import page_routes
 from penstock.serve.past import Past
 from penstock.serve.positions import fields_of
@@ -38,9 +38,9 @@ class Web:
     pulse: Pulse
 
 
-def web_of(served: Served, settings: Settings, *, runs: Runs | None = None, tell: Tell | None = None) -> Web:
-    """The application; `runs` are those that it tells of, `tell` hears of every request."""
-    runs = runs or Runs()
+def web_of(served: Served, settings: Settings, *, tell: Tell | None = None) -> Web:
+    """The application; `tell` hears of every request."""
+    registry = CollectorRegistry()
     pulse = Pulse(served)
     past = Past(served, settings.limits.seconds)
     feeds = Feeds(served, pulse, settings.limits.followers)
@@ -60,17 +60,19 @@ def web_of(served: Served, settings: Settings, *, runs: Runs | None = None, tell
     app.include_router(writing.routes_of(served))
     app.include_router(browsing.routes_of(served))
     app.include_router(readers.routes_of(served))
+    app.include_router(watching.routes_of(served))
+    app.include_router(_state(served, registry))
     app.router.routes.extend(page_routes())
-    app.include_router(_state(served, runs))
     app.add_exception_handler(PenstockError, troubles.told)
     app.add_exception_handler(RequestValidationError, troubles.misasked)
     app.add_exception_handler(HTTPException, troubles.lost)
-    runs.registry.register(Standing(served, runs, lambda: feeds.followers))
-    app.add_middleware(Gate, settings=settings, requests=Requests(runs.registry), tell=tell)
+    registry.register(Standing(served, lambda: feeds.followers))
+    registry.register(Ran(served))
+    app.add_middleware(Gate, settings=settings, requests=Requests(registry), tell=tell)
     return Web(app, pulse)
 
 
-def _state(served: Served, runs: Runs) -> APIRouter:
+def _state(served: Served, registry: CollectorRegistry) -> APIRouter:
     router = APIRouter(tags=["state"])
 
     @router.get("/health", response_model=bodies.Health)
@@ -99,6 +101,6 @@ def _state(served: Served, runs: Runs) -> APIRouter:
     )
     def metrics() -> Response:
         """For Prometheus."""
-        return Response(exposed(runs.registry), media_type=CONTENT_TYPE_LATEST)
+        return Response(exposed(registry), media_type=CONTENT_TYPE_LATEST)
 
     return router

@@ -1,89 +1,45 @@
 """Metrics: what Prometheus reads at /metrics.
 
-What the log and the store tell is looked up when it is asked for. What only a run knows (batches, rates, late rows,
-windows) is there where the run serves itself.
+What the log and the store tell is looked up when it is asked for; so is what only a run knows (batches, rates, late
+rows, windows), in the diary of its lineage, wherever the run is.
 """
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from threading import Lock
 from time import monotonic
-from typing import Protocol
+from typing import Any
 
 from prometheus_client import CollectorRegistry, Counter, generate_latest
-from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from penstock.errors import PenstockError
+from penstock.serve.diary import lineage_with_plan, run_in
 from penstock.serve.source import Served
+from penstock.serve.watching import is_running
 
 SIZE_SECONDS = 10.0
 """The size of files is looked up so often."""
-
-
-class Done(Protocol):
-    """What a run has done since it told last."""
-
-    @property
-    def batches(self) -> int: ...
-    @property
-    def frames(self) -> int: ...
-    @property
-    def records(self) -> int: ...
-    @property
-    def seconds(self) -> float: ...
-    @property
-    def changes(self) -> Mapping[str, int]: ...
-    @property
-    def letters(self) -> int: ...
-    @property
-    def late(self) -> Mapping[str, int]: ...
-    @property
-    def watermarks(self) -> Mapping[str, datetime]: ...
-    @property
-    def open(self) -> Mapping[str, int]: ...
-
-
-class Runs:
-    """What a run tells, counted. `add` is called by whichever thread."""
-
-    def __init__(self) -> None:
-        self.registry = CollectorRegistry()
-        self._lock = Lock()
-        self._last: Done | None = None
-        self._batches = Counter("penstock_batches", "Batches that were committed.", registry=self.registry)
-        self._seconds = Counter("penstock_batch_seconds", "Seconds of work on batches.", registry=self.registry)
-        self._frames = Counter("penstock_read_frames", "Frames that were read.", registry=self.registry)
-        self._records = Counter("penstock_read_records", "Records that were read.", registry=self.registry)
-        self._letters = Counter("penstock_dead_letters", "Records that became dead letters.", registry=self.registry)
-        self._changes = Counter("penstock_changes", "Changes of a view.", ["view"], registry=self.registry)
-        self._late = Counter(
-            "penstock_late_rows", "Rows that came too late for a view.", ["view"], registry=self.registry
-        )
-
-    def add(self, done: Done) -> None:
-        with self._lock:
-            self._last = done
-        self._batches.inc(done.batches)
-        self._seconds.inc(done.seconds)
-        self._frames.inc(done.frames)
-        self._records.inc(done.records)
-        self._letters.inc(done.letters)
-        for view, count in done.changes.items():
-            self._changes.labels(view).inc(count)
-        for view, count in done.late.items():
-            self._late.labels(view).inc(count)
-
-    @property
-    def watermarks(self) -> Mapping[str, datetime]:
-        return {} if self._last is None else self._last.watermarks
-
-    @property
-    def open(self) -> Mapping[str, int]:
-        return {} if self._last is None else self._last.open
+COUNTED = (
+    ("penstock_batches", "Batches that were committed.", "batches"),
+    ("penstock_batch_seconds", "Seconds of work on batches.", "seconds"),
+    ("penstock_read_frames", "Frames that were read.", "frames"),
+    ("penstock_dead_letters", "Records that became dead letters.", "letters"),
+)
+"""What a run counts, and its name in the diary."""
+COUNTED_BY = (
+    ("penstock_batch_phase_seconds", "Where the seconds of batches went.", "phases", "phase"),
+    ("penstock_source_records", "Records that were read of a source.", "records", "source"),
+    ("penstock_changes", "Changes of a view.", "changes", "view"),
+    ("penstock_late_rows", "Rows that came too late for a view.", "late", "view"),
+)
+MEASURED_BY = (
+    ("penstock_open_windows", "Windows that are open.", "open", "view"),
+    ("penstock_state_level_bytes", "Files of the state of a level.", "state", "level"),
+)
 
 
 class Requests:
@@ -99,12 +55,53 @@ class Requests:
         self._seconds.labels(route, status).inc(seconds)
 
 
+class Ran(Collector):
+    """What the run that is at work has done since it began, or the last one did."""
+
+    def __init__(self, served: Served) -> None:
+        self._served = served
+
+    def collect(self) -> Iterator[Metric]:
+        running = is_running(self._served.home)
+        yield GaugeMetricFamily("penstock_running", "Whether a run is at work.", value=running)
+        folder = lineage_with_plan(self._served.home)
+        run = None if folder is None else run_in(folder)
+        yield from _done(run) if run else ()
+        yield self._delays(run["watermarks"] if run else {})
+
+    def _delays(self, told: dict[str, str]) -> Metric:
+        """By what the log says, where the views know all of it; else by what the run has told."""
+        now, known = datetime.now(UTC), self._served.watermarks()
+        times = known or {stream: datetime.fromisoformat(time) for stream, time in told.items()}
+        delays = {stream: max(0.0, (now - time).total_seconds()) for stream, time in times.items()}
+        name, what = "penstock_watermark_delay_seconds", "From the watermark to now."
+        return _labelled(GaugeMetricFamily(name, what, labels=["stream"]), delays)
+
+
+def _done(run: dict[str, Any]) -> Iterator[Metric]:
+    for name, what, field in COUNTED:
+        yield CounterMetricFamily(name, what, value=run[field])
+    records = sum(run["records"].values())
+    yield CounterMetricFamily("penstock_read_records", "Records that were read.", value=records)
+    began = datetime.fromisoformat(run["started_at"]).timestamp()
+    yield GaugeMetricFamily("penstock_run_start_time_seconds", "When the run began, in Unix time.", value=began)
+    for name, what, field, label in COUNTED_BY:
+        yield _labelled(CounterMetricFamily(name, what, labels=[label]), run[field])
+    for name, what, field, label in MEASURED_BY:
+        yield _labelled(GaugeMetricFamily(name, what, labels=[label]), run[field])
+
+
+def _labelled(family: CounterMetricFamily | GaugeMetricFamily, values: dict[str, float]) -> Metric:
+    for name, value in values.items():
+        family.add_metric([name], value)
+    return family
+
+
 class Standing(Collector):
     """What the log and the store say now."""
 
-    def __init__(self, served: Served, runs: Runs, followers: Callable[[], int]) -> None:
+    def __init__(self, served: Served, followers: Callable[[], int]) -> None:
         self._served = served
-        self._runs = runs
         self._followers = followers
         self._sizes: tuple[float, int] = (-SIZE_SECONDS, 0)
 
@@ -123,7 +120,6 @@ class Standing(Collector):
         for name, what, value in facts:
             if value is not None:
                 yield GaugeMetricFamily(name, what, value=value)
-        yield from self._by_name()
 
     def _positions(self) -> list[tuple[str, str, float | None]]:
         position = self._served.position()
@@ -134,17 +130,6 @@ class Standing(Collector):
             ("penstock_view_batch", "The last batch of the views.", position.batch),
             ("penstock_lineage", "The lineage of the views.", position.lineage),
         ]
-
-    def _by_name(self) -> Iterator[Metric]:
-        delays = GaugeMetricFamily("penstock_watermark_delay_seconds", "From the watermark to now.", labels=["stream"])
-        now = datetime.now(UTC)
-        for stream, time in (self._served.watermarks() or self._runs.watermarks).items():
-            delays.add_metric([stream], max(0.0, (now - time).total_seconds()))
-        yield delays
-        windows = GaugeMetricFamily("penstock_open_windows", "Windows that are open.", labels=["view"])
-        for view, count in self._runs.open.items():
-            windows.add_metric([view], count)
-        yield windows
 
     def _runs_so_far(self) -> int:
         """Every run raises the pipeline's epoch."""

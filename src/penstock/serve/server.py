@@ -16,7 +16,6 @@ import uvicorn
 
 from penstock.errors import ServeError
 from penstock.serve.http import Web, web_of
-from penstock.serve.metrics import Runs
 from penstock.serve.settings import Settings
 from penstock.serve.source import Served
 from penstock.serve.telling import Tell
@@ -40,14 +39,12 @@ class _Server(uvicorn.Server):
 
 
 @contextmanager
-def serving(
-    served: Served, settings: Settings, *, runs: Runs | None = None, tell: Tell | None = None
-) -> Iterator[Settings]:
+def serving(served: Served, settings: Settings, *, tell: Tell | None = None) -> Iterator[Settings]:
     """Inside, the views are served; gives the settings with the port that it has."""
     _allow_sockets()
     with _bound(settings) as at:
         listening = replace(settings, port=at.getsockname()[1])
-        web = web_of(served, listening, runs=runs, tell=tell)
+        web = web_of(served, listening, tell=tell)
         config = uvicorn.Config(
             web.app,
             log_config=None,

@@ -93,7 +93,11 @@ class Served:
     def lag(self) -> int | None:
         """Frames with something for the pipeline that the store's answers do not know yet; None before the first."""
         position = self.position()
-        return None if position is None else self._lag(position.until, self.log.mark().next_frame, most=MOST_LAG)
+        return None if position is None else self.lag_after(position.until)
+
+    def lag_after(self, frame: int) -> int:
+        """Frames from this one on with something for the pipeline."""
+        return self._lag(frame, self.log.mark().next_frame, most=MOST_LAG)
 
     def _lag(self, start: int, end: int, *, most: int) -> int:
         topics = self.topics

@@ -69,9 +69,11 @@ export function linesOf(node, facts) {
     return [`${rate((facts.changes[node.title] ?? 0) / RECENT_SECONDS)} changes/s`, late ? `${count(late)} late` : "", late > 0];
   }
   const rows = facts.stateRows[node.id];
-  const kept = rows === undefined ? node.state ?? "" : `${count(rows)} rows of state`;
+  const kept = rows === undefined ? boundOf(node.state ?? "") : `${count(rows)} rows of state`;
   return [node.detail, node.warning ? `⚠ ${kept || "grows"}` : kept, Boolean(node.warning)];
 }
+
+const boundOf = (state) => state.replace(/^unbounded: it /, "").replace(/^bounded by /, "");
 
 function captions(plan, found) {
   const said = found.columns.map((x) => {
