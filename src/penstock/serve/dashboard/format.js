@@ -7,7 +7,10 @@ const MOMENT = /^(\d{4}-\d{2}-\d{2})T(\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?)(Z|[+-]\d
 
 export const isNumeric = (column) => NUMERIC.test(column.type);
 export const isTime = (column) => /^(TIMESTAMP|DATE)/.test(column.type);
-export const isWindow = (column) => /^STRUCT<start: TIMESTAMP/i.test(column.type) && /end: TIMESTAMP/i.test(column.type);
+export const isWindow = (column) => /^STRUCT<`?start`?: TIMESTAMP.*, `?end`?: TIMESTAMP/i.test(column.type);
+
+/** The type of a column in few words. */
+export const kindOf = (column) => (isWindow(column) ? "window" : shorter(column.type.toLowerCase(), 24));
 
 export const count = (number) => whole.format(number);
 export const rate = (number) => (number >= 100 ? whole : fine).format(number);

@@ -44,8 +44,8 @@ function box(node, { x, y }, choose) {
     : s("a", { ...at, href: node.kind === "view" ? `#/views/${encodeURIComponent(node.title)}` : `#/topics/${encodeURIComponent(node.title)}` }, ...inside);
   return { element, update: (facts) => {
     const [first, second, warns] = linesOf(node, facts);
-    strong.textContent = shorter(first, 28);
-    weak.textContent = shorter(second, 28);
+    strong.textContent = shorter(first, 25);
+    weak.textContent = shorter(second, 26);
     weak.classList.toggle("warn", Boolean(warns));
     element.setAttribute("aria-label", `${KINDS[node.kind]} ${node.title}: ${[first, second].filter(Boolean).join("; ")}`);
   } };
@@ -70,7 +70,8 @@ export function linesOf(node, facts) {
   }
   const rows = facts.stateRows[node.id];
   const kept = rows === undefined ? boundOf(node.state ?? "") : `${count(rows)} rows of state`;
-  return [node.detail, node.warning ? `⚠ ${kept || "grows"}` : kept, Boolean(node.warning)];
+  const does = node.detail.startsWith(`${node.title} `) ? node.detail.slice(node.title.length + 1) : node.detail;
+  return [does, node.warning ? `⚠ ${kept || "grows"}` : kept, Boolean(node.warning)];
 }
 
 const boundOf = (state) => state.replace(/^unbounded: it /, "").replace(/^bounded by /, "");

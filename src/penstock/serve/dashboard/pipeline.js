@@ -50,7 +50,7 @@ function figuresOf(facts) {
     figure("Changes", rate(total(facts.changes) / RECENT_SECONDS), "/s"),
     figure("Lag", count(facts.lag), facts.lag === 1 ? "frame" : "frames"),
     figure("Time of a batch", ...took),
-    figure("Behind the clock", ...delay),
+    figure("Watermark delay", ...delay),
     figure("State", ...size),
     figure("Late rows", count(total(facts.late)), facts.letters ? `· ${count(facts.letters)} dead letters` : ""),
   ];

@@ -1,6 +1,6 @@
 // A table of records as they stand in the log.
 import { h, scrolled } from "./dom.js";
-import { isNumeric, moment, shown } from "./format.js";
+import { isNumeric, kindOf, moment, shown } from "./format.js";
 
 export function recordTable(topic, records) {
   const raw = records.some((record) => typeof record.values === "string" || record.values?.base64);
@@ -13,7 +13,7 @@ export function recordTable(topic, records) {
     h("th", { scope: "col", text: "Appended" }),
     raw && h("th", { scope: "col", text: "Key" }),
     raw && h("th", { scope: "col", text: "Value" }),
-    ...columns.map((column) => h("th", { scope: "col", class: isNumeric(column) ? "number" : null }, column.name, h("span", { class: "kind", text: kindOf(topic, column) }))),
+    ...columns.map((column) => h("th", { scope: "col", class: isNumeric(column) ? "number" : null }, column.name, h("span", { class: "kind", text: aboutColumn(topic, column) }))),
     headed && h("th", { scope: "col", text: "Headers" }),
   ];
   const table = h("table", {}, h("caption", { class: "unseen", text: `Records of ${topic.topic}` }),
@@ -22,9 +22,9 @@ export function recordTable(topic, records) {
   return scrolled(`Records of ${topic.topic}`, table);
 }
 
-function kindOf(topic, column) {
+function aboutColumn(topic, column) {
   const roles = [topic.key.includes(column.name) && "key", topic.event_time === column.name && "event time"].filter(Boolean);
-  return [column.type.toLowerCase(), ...roles].join(" · ");
+  return [kindOf(column), ...roles].join(" · ");
 }
 
 function line(record, { columns, raw, several, headed }) {

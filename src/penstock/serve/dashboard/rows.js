@@ -1,7 +1,7 @@
 // The rows of a view as a table that follows: what came, what changed and what left is marked, for a moment by colour and
 // by a sign. Rows keep their place on the screen: what has not changed is not touched.
 import { h } from "./dom.js";
-import { isNumeric, shown } from "./format.js";
+import { isNumeric, kindOf, shown } from "./format.js";
 
 const MARKED = 4000;
 const LEAVING = 1600;
@@ -24,7 +24,7 @@ export class Rows {
     const key = this.view.key.includes(column.name) ? " · key" : "";
     return h("th", { scope: "col", class: isNumeric(column) ? "number" : null },
       h("button", { type: "button", on: { click: () => sort(column.name) } }, column.name),
-      h("span", { class: "kind", text: column.type.toLowerCase() + key }));
+      h("span", { class: "kind", text: kindOf(column) + key }));
   }
 
   /** Shows by which column rows are sorted; null: by the key. */

@@ -41,7 +41,7 @@ export function timeline() {
   });
   drawing.addEventListener("pointermove", (event) => {
     const frame = drawing.getBoundingClientRect();
-    go(Math.floor((event.clientX - frame.left - LEFT) / step(batches, frame.width)));
+    go(Math.floor((event.clientX - frame.left - beginning(batches, frame.width)) / step(batches, frame.width)));
   });
   drawing.addEventListener("pointerleave", () => go(Infinity));
   return {
@@ -56,17 +56,19 @@ export function timeline() {
 
 const phasesOf = (batches) => PHASES.filter((name) => batches.some((batch) => batch.phases[name] > 0));
 const step = (batches, wide) => Math.min(26, (wide - LEFT) / Math.max(1, batches.length));
+/** The newest stand at the right end. */
+const beginning = (batches, wide) => wide - batches.length * step(batches, wide);
 const lasted = (batch) => Math.max(batch.seconds, total(batch.phases));
 
 function draw(drawing, batches, here) {
   const most = niceAbove(Math.max(0.001, ...batches.map(lasted)));
   const high = (seconds) => (seconds / most) * (HIGH - FOOT - 8);
   const all = drawing.clientWidth || 900;
-  const wide = step(batches, all);
+  const [wide, start] = [step(batches, all), beginning(batches, all)];
   drawing.setAttribute("viewBox", `0 0 ${all} ${HIGH}`);
   const bars = batches.map((batch, at) => {
     let y = HIGH - FOOT;
-    const x = LEFT + at * wide;
+    const x = start + at * wide;
     return PHASES.filter((name) => batch.phases[name] > 0).map((name) => {
       y -= high(batch.phases[name]);
       return s("rect", { class: name, x: x + 1, y, width: Math.max(1, wide - 2), height: high(batch.phases[name]) });
@@ -75,7 +77,7 @@ function draw(drawing, batches, here) {
   drawing.replaceChildren(
     ...[0, most / 2, most].flatMap((seconds) => grid(seconds, HIGH - FOOT - high(seconds), all)),
     s("g", { class: "bars" }, ...bars.flat()),
-    ...(batches.length ? [hereMark(batches[here], LEFT + here * wide, wide, high)] : []),
+    ...(batches.length ? [hereMark(batches[here], start + here * wide, wide, high)] : []),
   );
 }
 
