@@ -7,8 +7,10 @@ from typing import Any
 from services.chromium import Page
 
 FOCUSABLE = "a[href], button:not(:disabled), input, select, summary, [tabindex='0']"
+PARTS = 12
+"""A field for a time has several parts, and each can be reached."""
 SEEN = f"""[...document.querySelectorAll("{FOCUSABLE}")].filter((each) =>
-  each.getClientRects().length && !each.closest('dialog:not([open])'))"""
+  each.checkVisibility() && !each.closest('dialog:not([open])'))"""
 CONTRAST = """(() => {
   const channel = (value) => (value /= 255) <= 0.04045 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4;
   const light = ([r, g, b]) => 0.2126 * channel(r) + 0.7152 * channel(g) + 0.0722 * channel(b);
@@ -30,7 +32,8 @@ CONTRAST = """(() => {
   const found = [];
   while (walker.nextNode()) {
     const element = walker.currentNode.parentElement;
-    if (!walker.currentNode.data.trim() || !element.getClientRects().length || element.closest('.unseen, :disabled, option')) continue;
+    if (!walker.currentNode.data.trim() || !element.checkVisibility()) continue;
+    if (element.closest('.unseen, :disabled, option')) continue;
     const style = getComputedStyle(element);
     const colour = parts(element instanceof SVGElement ? style.fill : style.color);
     const seen = ratio(colour, ground(element));
@@ -66,7 +69,7 @@ def tabbed(page: Page) -> list[str]:
     """What the Tab key comes to, from the top of the page until it leaves it; each must show that it has the focus."""
     page.value("document.activeElement.blur(); window.reached = []; window.scrollTo(0, 0)")
     count = page.value(f"{SEEN}.length")
-    for _ in range(count + 2):
+    for _ in range(count + PARTS):
         page.press("Tab")
         page.value("""(() => {
           const at = document.activeElement;
@@ -82,7 +85,18 @@ def tabbed(page: Page) -> list[str]:
     return missed + [f"no focus shown: {each}" for each in unmarked]
 
 
-CONTROLS = ("button", "link", "textbox", "combobox", "spinbutton", "slider", "DisclosureTriangle", "table", "region", "image")
+CONTROLS = (
+    "button",
+    "link",
+    "textbox",
+    "combobox",
+    "spinbutton",
+    "slider",
+    "DisclosureTriangle",
+    "table",
+    "region",
+    "image",
+)
 
 
 def nameless(page: Page) -> list[str]:

@@ -41,7 +41,16 @@ CITIES = ("Bern", "Lima", "Oslo", "Rome")
 
 def _node(kind: str, title: str, detail: str, **more: Any) -> dict[str, Any]:
     at = f"#{title}" if kind == "operator" else f"{kind}:{title}"
-    return {"id": at, "kind": kind, "title": title, "detail": detail, "level": None, "state": None, "warning": None, **more}
+    return {
+        "id": at,
+        "kind": kind,
+        "title": title,
+        "detail": detail,
+        "level": None,
+        "state": None,
+        "warning": None,
+        **more,
+    }
 
 
 PLAN = {
@@ -52,7 +61,8 @@ PLAN = {
         _node("source", "orders", "stream (id, city, amount, at), event time at, watermark 10 seconds"),
         _node("operator", "aggregate", "aggregate by city: count(1) AS orders, sum(amount) AS spend", level=1,
               state="unbounded: it grows with orders", warning="the state of #1 is unbounded: it grows with orders"),
-        _node("operator", "windows", "windows of 1 minute by city: count(1) AS orders", level=1, state="freed as time goes on"),
+        _node("operator", "windows", "windows of 1 minute by city: count(1) AS orders", level=1,
+              state="freed as time goes on"),
         _node("view", "spend", "(city, orders, spend), key city; a table and its changes", level=0),
         _node("view", "per_minute", "(window, city, orders), key window, city; a table and its changes", level=0),
     ],
@@ -104,7 +114,12 @@ class Scene:
 
 
 def order(number: int) -> dict[str, Any]:
-    return {"id": number, "city": CITIES[number % 4], "amount": Decimal(f"{number % 7}.50"), "at": START + number * MINUTE / 20}
+    return {
+        "id": number,
+        "city": CITIES[number % 4],
+        "amount": Decimal(f"{number % 7}.50"),
+        "at": START + number * MINUTE / 20,
+    }
 
 
 def spend(city: str, orders: int) -> dict[str, Any]:
@@ -134,7 +149,9 @@ def scene(folder: Path, settings: Settings) -> Iterator[Scene]:
         made = Scene(folder, log, shop, diary)
         made.batch(
             spend=[(None, spend(city, 30)) for city in CITIES],
-            per_minute=[(None, minute(at, city, 2 + (at * (n + 2)) % 7)) for at in range(6) for n, city in enumerate(CITIES)],
+            per_minute=[
+                (None, minute(at, city, 2 + (at * (n + 2)) % 7)) for at in range(6) for n, city in enumerate(CITIES)
+            ],
         )
         for n in range(1, 12):
             made.batch(spend=[(spend("Bern", 29 + n), spend("Bern", 30 + n))])

@@ -43,7 +43,8 @@ def test_the_graph_of_the_demo_is_drawn_and_its_batches_come(page: Page, demo: s
     page.wait("document.querySelectorAll('.graph .source').length === 2")
     assert page.value("[...document.querySelectorAll('.graph .view .title')].map((e) => e.textContent)") == list(VIEWS)
     page.wait("document.querySelector('#state-text').textContent === 'running'")
-    page.wait("/Source orders: [1-9]|Source orders: 0\\.[1-9]/.test([...document.querySelectorAll('.graph .source')].map((e) => e.ariaLabel).join())")
+    labels = "[...document.querySelectorAll('.graph .source')].map((node) => node.ariaLabel).join()"
+    page.wait(f"/Source orders: ([1-9]|0\\.[0-9]*[1-9])/.test({labels})")
     batch = "Number(document.querySelector('.timeline svg').getAttribute('aria-valuenow'))"
     seen = page.value(batch)
     page.wait(f"{batch} > {seen} + 3")

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from penstock.log import Log, Record
+from penstock.log.retention import Retention
 from penstock.serve.records import Seek, page
 from tests.serve.client import Client
 from tests.serve.conftest import Place
@@ -107,3 +108,17 @@ def test_partitions_are_read_in_the_one_order_of_the_log(place: Place) -> None:
     assert ids(Seek(4, offset=1, partition=2)) == [5, 8]
     following = page(place.log, topic, Seek(5)).next
     assert ids(Seek(5, next=following)) == [5, 6, 7, 8]
+
+
+def test_records_that_are_gone_are_told_with_the_first_that_is_there(place: Place, client: Client) -> None:
+    fill(place.log)
+    place.log.seal()
+    fill(place.log, 2)
+    place.log.change_retention("orders", Retention(bytes=1))
+    place.log.seal()
+    place.log.retain()
+    begin = place.log.begins("orders")[0]
+    assert begin > 0
+    got = client.get("/topics/orders/records", **{"from": 1})
+    assert (got.status, str(begin) in got.json["error"]["detail"] + got.json["error"]["hint"]) == (410, True)
+    assert offsets(client)[0] == begin

@@ -218,4 +218,6 @@ def _asked(body: bytes) -> Redrive:
         raise ServeError("the body is not JSON", detail=f"{error}."[:200], status=400) from None
     except ValidationError as error:
         said = f"{error.errors()[0]['msg']}."
-        raise ServeError("the body is not as it should be", detail=said, hint='Send {"limit": 5} or {}.', status=422) from None
+        raise ServeError(
+            "the body is not as it should be", detail=said, hint='Send {"limit": 5} or {}.', status=422
+        ) from None

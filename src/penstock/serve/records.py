@@ -1,4 +1,4 @@
-"""Records of topics, as they stand in the log: which topics are shown, from where on, and each record as JSON values."""
+"""Records of topics, as they stand in the log: which topics are shown, from where on, each record as JSON values."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -9,7 +9,7 @@ from itertools import islice
 from typing import Any, Literal
 
 from penstock.errors import ServeError, did_you_mean
-from penstock.log import Entry, Place, Topic
+from penstock.log import Entry, Log, Place, Topic
 from penstock.log.consumers.dead import dead_topic
 from penstock.log.protocol import OrderedLog
 from penstock.schema import Scalar
@@ -25,8 +25,8 @@ PLACE = re.compile(r"([0-9]{1,15}):([0-9]{1,8})")
 
 @dataclass(frozen=True)
 class Seek:
-    """Where to begin: at an offset (a negative one counts from the end), an append time, or where a page has ended; with
-    none of them at the first record that is kept. In one partition, or in all.
+    """Where to begin: at an offset (a negative one counts from the end), an append time, or where a page has ended;
+    with none of them at the first record that is kept. In one partition, or in all.
     """
 
     limit: int
@@ -53,7 +53,7 @@ def shown_topics(served: Served) -> dict[str, Role]:
     of queues over them.
     """
     known = {topic.name for topic in served.log.topics()}
-    found: dict[str, Role] = {name: "source" for name in sorted(served.topics & known)}
+    found: dict[str, Role] = dict.fromkeys(sorted(served.topics & known), "source")
     lineage = current(served.log, served.pipeline.name)
     if lineage is not None:
         prefix = f"{lineage.producer.replace('/', '.')}."
@@ -71,8 +71,7 @@ def _role(name: str) -> Role:
 
 def queues_over(log: OrderedLog) -> dict[str, str]:
     """The queues of a log in a folder, and the topic of each; Kafka has none of ours."""
-    consumers = getattr(log, "consumers", None)
-    return {} if consumers is None else {queue.name: queue.topic for queue in consumers.queues()}
+    return {queue.name: queue.topic for queue in log.consumers.queues()} if isinstance(log, Log) else {}
 
 
 def shown_topic(served: Served, name: str) -> Topic:

@@ -86,13 +86,14 @@ function wanted(complaint) {
     byId("token-trouble").textContent = complaint;
     byId("token-trouble").hidden = !complaint;
     input.value = "";
-    dialog.addEventListener("cancel", (event) => event.preventDefault());
-    dialog.addEventListener("close", () => {
+    dialog.oncancel = (event) => event.preventDefault();
+    dialog.onclose = () => {
+      if (dialog.open) return; // told late of an earlier closing
       sessionStorage.setItem(KEY, input.value.trim());
       asking = null;
       offerToForget();
       given();
-    }, { once: true });
+    };
     dialog.showModal();
   });
   return asking;

@@ -44,6 +44,7 @@ export function empty(text, command) {
 
 /** A table that can be scrolled with the keyboard where it is wider than the page. */
 export function scrolled(label, table) {
+  table.caption ?? table.prepend(h("caption", { class: "unseen", text: label }));
   return h("div", { class: "scroll", role: "region", "aria-label": label, tabindex: "0" }, table);
 }
 
@@ -56,6 +57,6 @@ export function sure(title, text, yes) {
   dialog.returnValue = "no";
   dialog.showModal();
   return new Promise((answer) => {
-    dialog.addEventListener("close", () => answer(dialog.returnValue === "yes"), { once: true });
+    dialog.onclose = () => dialog.open || answer(dialog.returnValue === "yes"); // it may tell late of an earlier closing
   });
 }
