@@ -53,7 +53,7 @@ def _node(kind: str, title: str, detail: str, **more: Any) -> dict[str, Any]:
     }
 
 
-PLAN = {
+PLAN: dict[str, Any] = {
     "name": "shop",
     "log": "shop/.penstock/log",
     "lineage": 1,

@@ -22,7 +22,13 @@ def demo(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator
     """The address at which the demo is served; in the end it is interrupted, and leaves nothing behind."""
     surroundings = Surroundings(tmp_path_factory.mktemp("demo"))
     command = [*DEMO, "--keep", "--bind", "127.0.0.1:0"]
-    with subprocess.Popen(command, env=surroundings.environment, text=True, stdout=subprocess.PIPE) as process:
+    said = tmp_path_factory.mktemp("said") / "errors.txt"
+    with (
+        open(said, "w") as errors,
+        subprocess.Popen(
+            command, env=surroundings.environment, text=True, stdout=subprocess.PIPE, stderr=errors
+        ) as process,
+    ):
         try:
             assert process.stdout is not None
             found = None
@@ -35,10 +41,12 @@ def demo(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator
             assert process.wait(timeout=120) == 0
         finally:
             process.kill()
+    assert said.read_text() == "stopping\n"
     surroundings.assert_clean()
 
 
 def test_the_graph_of_the_demo_is_drawn_and_its_batches_come(page: Page, demo: str) -> None:
+    page.resize(1200, 1060)
     page.open(demo)
     page.wait("document.querySelectorAll('.graph .source').length === 2")
     assert page.value("[...document.querySelectorAll('.graph .view .title')].map((e) => e.textContent)") == list(VIEWS)

@@ -138,11 +138,13 @@ class Play:
 
         def stopped() -> bool:
             nonlocal due_at
+            self._at.chronicle.write(partial(told_since, query))
+            if stop():  # no batch is cut off: Spark would tell of that
+                return not query.status["isTriggerActive"]
             if monotonic() >= due_at:
                 self._at.log.append_all(next(coming))
                 due_at = monotonic() + EVERY_SECONDS
-            self._at.chronicle.write(partial(told_since, query))
-            return stop()
+            return False
 
         self._at.run.wait(query, stop=stopped)
 

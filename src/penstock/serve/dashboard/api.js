@@ -39,6 +39,7 @@ async function request(path, { query, body, signal, last } = {}) {
       cache: "no-store",
     });
     if (answer.status !== 401) return answer;
+    if (headers().authorization !== given.authorization) continue; // another was given meanwhile
     await wanted(given.authorization ? "This token is not known here." : "");
   }
 }

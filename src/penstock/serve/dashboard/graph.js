@@ -5,6 +5,7 @@ import { RECENT_SECONDS } from "./facts.js";
 import { clock, count, rate, shorter } from "./format.js";
 import { HEIGHT, WIDTH, layout } from "./layout.js";
 
+const LEAST = 0.85;
 const KINDS = { source: "Source", operator: "Operator", view: "View" };
 
 /** `{element, update(facts)}`; `choose(node)` is called for an operator, the others are links. */
@@ -19,6 +20,7 @@ export function graph(plan, choose) {
   ...captions(plan, found),
   s("g", {}, ...edges.map((edge) => edge.path), ...edges.map((edge) => tip(edge.points.at(-1)))),
   ...boxes.map((each) => each.element));
+  drawing.style.minWidth = `${LEAST * found.width}px`; // what is wider is scrolled
   for (const { node, element } of boxes) {
     const light = (on) => edges.forEach((edge) => edge.path.classList.toggle("lit", on && (edge.from === node.id || edge.to === node.id)));
     for (const event of ["mouseenter", "focus"]) element.addEventListener(event, () => light(true));
@@ -70,11 +72,11 @@ export function linesOf(node, facts) {
   }
   const rows = facts.stateRows[node.id];
   const kept = rows === undefined ? boundOf(node.state ?? "") : `${count(rows)} rows of state`;
-  const does = node.detail.startsWith(`${node.title} `) ? node.detail.slice(node.title.length + 1) : node.detail;
+  const does = node.detail.startsWith(node.title) ? node.detail.slice(node.title.length).replace(/^:? /, "") : node.detail;
   return [does, node.warning ? `⚠ ${kept || "grows"}` : kept, Boolean(node.warning)];
 }
 
-const boundOf = (state) => state.replace(/^unbounded: it /, "").replace(/^bounded by /, "");
+const boundOf = (state) => (state ? `state: ${state.replace(/^unbounded: it /, "").replace(/^bounded( by|:) (the )?/, "")}` : "");
 
 function captions(plan, found) {
   const said = found.columns.map((x) => {

@@ -1,9 +1,9 @@
 // Where the nodes of a graph stand: in columns by their distance from the sources, views in the last one. Within a
 // column they are ordered so that few edges cross, and each is drawn towards its neighbours. An edge that passes a
 // column gets a lane of its own there.
-export const WIDTH = 172;
+export const WIDTH = 168;
 export const HEIGHT = 72;
-const ACROSS = 52;
+const ACROSS = 42;
 const BETWEEN = 20;
 const LANE = 16;
 const MARGIN = 20;

@@ -39,17 +39,19 @@ function liveView(place, view, told) {
   const parts = frame(place, view, rows);
   const drawn = plotted(view) && plot(view, plotted(view));
   if (drawn) parts.plot.append(drawn.element);
-  let [busy, again, over, stop, timer] = [false, null, false, null, null];
+  let [busy, again, over, stop, timer, known] = [false, null, false, null, null, ""];
 
-  /** Reads the page; with `after`, as the batch there has left it, and what differs is marked. */
+  /** Reads the page, with `after` as the batch there has left it; what differs from the same page before is marked. */
   async function load(after) {
-    if (busy) { again = after ?? again ?? null; return; }
+    if (busy) { again = { after: after ?? again?.after }; return; }
     busy = true;
     try {
+      const question = JSON.stringify(asked);
       const order = asked.order && `${asked.order}${asked.descending ? " desc" : ""}`;
       const page = await ask(`views/${encodeURIComponent(view.name)}/rows`, { query: { limit: LIMIT, order, where: asked.where, next: asked.pages.at(-1), after } });
       if (over) return;
-      const counts = rows.show(page.rows, { compare: Boolean(after) });
+      const counts = rows.show(page.rows, { compare: known === question });
+      known = question;
       parts.trouble.hidden = true;
       parts.said(asked.pages.length, page, counts);
       told({ position: page.position });
@@ -61,7 +63,11 @@ function liveView(place, view, told) {
       parts.trouble.replaceChildren(trouble(error));
     } finally {
       busy = false;
-      if (again && !over) { const next = again; again = null; load(next); }
+      if (again && !over) {
+        const next = again.after;
+        again = null;
+        load(next);
+      }
     }
   }
 
