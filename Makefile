@@ -18,15 +18,15 @@ help: ## list these commands
 
 setup: kernel ## make .venv with all dependencies, build the kernel; quick when nothing has changed
 
-demo: setup ## a shop's pipeline at work: orders arrive, customers move, views change; half a minute
-	@$(BIN)/penstock demo
+demo: setup ## a shop's pipeline at work: orders arrive, customers move, views change; half a minute. KEEP=1 keeps it at work, with its dashboard
+	@$(BIN)/penstock demo $(if $(KEEP),--keep)
 
-test: setup ## all tests, two side by side: those that need no Spark, then the others; with Kafka where Maven is there, with RabbitMQ, PostgreSQL and Redis where apt-get is
+test: setup ## all tests, two side by side: those that need no Spark, then the others; with Kafka where Maven is there, with RabbitMQ, PostgreSQL, Redis and Chromium where apt-get is
 	@$(PYTEST) -m "not spark"
 	@$(PYTEST) -m spark
 
 check: lint ## lint, and the tests that need no Java
-	@$(PYTEST) -m "not spark and not kafka and not rabbitmq and not postgres and not redis"
+	@$(PYTEST) -m "not spark and not kafka and not rabbitmq and not postgres and not redis and not chromium"
 
 lint: $(READY) ## format, lint, types, imports between rooms
 	@$(BIN)/ruff format --check .

@@ -102,6 +102,12 @@ def test_the_wheel_carries_the_kernel_with_its_service(wheel: Path) -> None:
         assert SERVICE in jar.namelist()
 
 
+def test_the_wheel_carries_the_dashboard(wheel: Path) -> None:
+    files = {f"penstock/serve/dashboard/{each.name}" for each in (ROOT / "src/penstock/serve/dashboard").iterdir()}
+    with zipfile.ZipFile(wheel) as archive:
+        assert len(files) > 10 and files <= set(archive.namelist())
+
+
 def test_an_installed_wheel_has_the_kernel_the_command_and_a_log_that_works(wheel: Path, tmp_path: Path) -> None:
     installed = tmp_path / "installed"
     pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", "--target", str(installed)]

@@ -26,7 +26,14 @@ from penstock.model import declaration_text, pipeline_of
 
 ROOT = Path(__file__).parent.parent
 LOG = "docs/guide-log.md"
-PAGES = ("README.md", "docs/guide.md", LOG, "docs/reference/commands.md", "docs/guide-serving.md")
+PAGES = (
+    "README.md",
+    "docs/guide.md",
+    LOG,
+    "docs/reference/commands.md",
+    "docs/guide-serving.md",
+    "docs/guide-dashboard.md",
+)
 SPARK = re.compile(r"penstock\.engine|penstock (demo|run|explain|verify|reset)\b")
 PATIENCE_SECONDS = 250
 INTERRUPTED = 130

@@ -377,6 +377,16 @@ def test_dead_letters_are_delivered_again(queue: Queue, worker: Worker, log: Log
     assert numbers(found) == list(range(10)) and {message.deliveries for message in found} == {1}
 
 
+def test_dead_letters_are_listed_until_they_are_delivered_again(queue: Queue, worker: Worker) -> None:
+    assert queue.letters() == []
+    for message in worker.take(4):
+        message.reject("bad")
+    queue.redrive(limit=1)
+    assert [int(letter.headers["penstock.offset"]) for letter in queue.letters()] == [1, 2, 3]
+    assert len(queue.letters(limit=2)) == 2
+    assert queue.topic == "jobs"
+
+
 def test_a_message_may_die_again(queue: Queue, worker: Worker, log: Log) -> None:
     for times in range(1, 4):
         [message] = worker.take()

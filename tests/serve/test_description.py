@@ -19,7 +19,15 @@ EXAMPLES = 15
 NOT_SAID = ("positive_data_acceptance", "missing_required_header", "ignored_auth")
 """That a condition is valid SQL, or that a view exists, no description can say; and here nobody needs a token."""
 ENDLESS = "/views/{view}/changes"
-ASKED = ("/views/{view}/rows", "/views/{view}/row", "/topics/{topic}", "/batches")
+ASKED = (
+    "/views/{view}/rows",
+    "/views/{view}/row",
+    "/topics/{topic}",
+    "/topics/{topic}/records",
+    "/queues/{queue}/letters",
+    "/queues/{queue}/redrive",
+    "/batches",
+)
 """Where there is something to get wrong."""
 
 
@@ -38,6 +46,11 @@ def test_every_route_is_described(client: Client) -> None:
         ENDLESS,
         "/topics",
         "/topics/{topic}",
+        "/topics/{topic}/records",
+        "/groups",
+        "/queues",
+        "/queues/{queue}/letters",
+        "/queues/{queue}/redrive",
         "/pipeline",
         "/batches",
         "/health",
@@ -50,6 +63,7 @@ def test_every_route_is_described(client: Client) -> None:
 @pytest.mark.parametrize("mode", list(GenerationMode))
 def test_answers_are_as_described(place: Place, client: Client, mode: GenerationMode) -> None:
     place.batch(spend=[(None, spend("Bern", 1))], names=[(None, name("ann"))])
+    place.log.create_queue("parcels", "orders")
     load_all_checks()
     checks = [CHECKS.get_one(each) for each in CHECKS.get_all_names() if each not in NOT_SAID]
     for found in described(client).get_all_operations():
@@ -59,7 +73,7 @@ def test_answers_are_as_described(place: Place, client: Client, mode: Generation
 
 
 def _check(operation: Any, mode: GenerationMode, checks: list[Any]) -> None:
-    names = {"view": "spend", "topic": "orders"}
+    names = {"view": "spend", "topic": "orders", "queue": "parcels"}
 
     @seed(1)
     @settings(

@@ -4,18 +4,23 @@ It is the real thing in small: a folder with a `pipeline.sql`, its log, a run wi
 the judgement of Spark's batch engine.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import partial
+from itertools import count
 from pathlib import Path
-from time import sleep
+from random import Random
+from time import monotonic, sleep
 from typing import Any
 
 from penstock.app.pipelines import Opened, Setting, Working, opened, working
 from penstock.app.verifying import Verdict, verdicts
+from penstock.engine.asked import told_since
 from penstock.errors import ViewError
 from penstock.log import Appended, Record
+from penstock.log.protocol import OrderedLog
 from penstock.views import ViewReader
 
 PIPELINE = """\
@@ -34,7 +39,10 @@ CREATE VIEW total AS
   SELECT count(*) AS orders, sum(amount) AS spend FROM orders;
 """
 NAMES = {1: "ann", 2: "bob", 3: "cleo"}
+CITIES = ("Rome", "Oslo", "Lima", "Bern", "Kyiv")
 POLL_SECONDS = 0.02
+EVERY_SECONDS = 1.0
+"""So often something happens in a shop that goes on."""
 
 
 @dataclass(frozen=True)
@@ -81,11 +89,26 @@ STEPS = (
 )
 
 
+Happening = Mapping[str, Sequence[Mapping[str, Any] | Record]]
+
+
+def happenings(seed: int = 1) -> Iterator[Happening]:
+    """What happens in the shop after the steps, for ever: orders, now and then one that is taken back, or a move."""
+    random = Random(seed)
+    for number in count(7):
+        bought = order(number, random.choice(list(NAMES)), f"{random.randrange(5, 60)}.{random.choice(('00', '50'))}")
+        yield {"orders": [bought]}
+        if number % 4 == 0:
+            yield {"customers": [customer(random.choice(list(NAMES)), random.choice(CITIES))]}
+        if number % 3 == 0:
+            yield {"orders": [Record({"id": number - 2}, deleted=True)]}
+
+
 class Play:
     """The pipeline under way."""
 
     def __init__(self, shop: Opened, at: Working) -> None:
-        self._shop = shop
+        self.shop = shop
         self._at = at
         self._query = at.run.start(once=False)
 
@@ -93,16 +116,37 @@ class Play:
         """Lets the step happen, and waits until the store holds what follows from it."""
         done = self._at.log.append_all(step.records)
         assert isinstance(done, Appended), "its log lies in a folder"
-        while not _has_read(self._shop.place.store, done.frame):
+        while not _has_read(self.shop.place.store, done.frame):
             if not self._query.isActive:
                 self._at.run.wait(self._query)  # raises why
             sleep(POLL_SECONDS)
-        return _views(self._shop)
+        return _views(self.shop)
 
     def verdicts(self) -> Iterator[Verdict]:
         """Ends the run; then what Spark's batch engine says of each view."""
         self._at.run.wait(self._query, stop=lambda: True)
-        return verdicts(self._shop, self._shop.pipeline.views, self._at.log, self._at.spark)
+        return verdicts(self.shop, self.shop.pipeline.views, self._at.log, self._at.spark)
+
+    @property
+    def log(self) -> OrderedLog:
+        return self._at.log
+
+    def go_on(self, stop: Callable[[], bool]) -> None:
+        """Runs again, while things happen in the shop, until `stop` says so."""
+        coming, due_at = happenings(), monotonic()
+        query = self._query = self._at.run.start(once=False)
+
+        def stopped() -> bool:
+            nonlocal due_at
+            self._at.chronicle.write(partial(told_since, query))
+            if stop():  # no batch is cut off: Spark would tell of that
+                return not query.status["isTriggerActive"]
+            if monotonic() >= due_at:
+                self._at.log.append_all(next(coming))
+                due_at = monotonic() + EVERY_SECONDS
+            return False
+
+        self._at.run.wait(query, stop=stopped)
 
 
 @contextmanager

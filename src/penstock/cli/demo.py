@@ -4,9 +4,10 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from itertools import zip_longest
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
@@ -14,8 +15,11 @@ from rich.text import Text
 
 from penstock.cli.console import aligned, busy
 from penstock.cli.plans import verdict_lines
+from penstock.cli.serve import Bind, check_extra, settings_of
+from penstock.cli.stopping import Stopping
 from penstock.cli.working import STARTING, interruptible
 from penstock.log import Record
+from penstock.serve.settings import DEFAULT, Limits, Settings
 
 if TYPE_CHECKING:
     from penstock.app.demo import Play, Step, Table
@@ -26,15 +30,21 @@ STYLES = {"+": "green", "-": "red"}
 OPENING = "A shop's pipeline: two tables come in, three views are kept right."
 JUDGED = "penstock verify: the same queries by Spark's batch engine, over the same log"
 CLOSING = "\nThe views were kept right from the changes alone. To make a pipeline of your own: penstock init shop"
+LOOK = f"To look around in this one, with its dashboard at http://{DEFAULT}: penstock demo --keep"
 
 
-def demo() -> None:
+def demo(
+    *,
+    keep: Annotated[bool, typer.Option("--keep", help="Go on, and serve the dashboard, until Ctrl-C.")] = False,
+    bind: Bind = DEFAULT,
+) -> None:
     """Show a shop's pipeline at work.
 
     Orders arrive, customers move, an order is taken back, and three views change before your eyes. It is the
     real thing, in a temporary folder of which nothing is left. Takes about half a minute, most of it until
-    Spark has started.
+    Spark has started. With --keep the shop stays open after that: orders go on coming, and a dashboard shows it.
     """
+    settings = _settings(bind) if keep else None
     from penstock.app import demo as shop  # noqa: PLC0415 (PySpark takes long to import)
 
     console = Console(highlight=False, soft_wrap=True)
@@ -53,9 +63,30 @@ def demo() -> None:
             before = _shown(console, play, step, number=number, before=before)
             time.sleep(PAUSE_SECONDS if console.is_terminal else 0)
         right = _judged(console, play)
+        if settings is not None:
+            _kept(console, play, settings)
     if not right:
         raise typer.Exit(1)
-    console.print(CLOSING)
+    if settings is None:
+        console.print(f"{CLOSING}\n{LOOK}")
+
+
+def _settings(bind: str) -> Settings:
+    check_extra()
+    return settings_of(bind, None, Limits())
+
+
+def _kept(console: Console, play: "Play", settings: Settings) -> None:
+    """The shop stays open, and is served, until Ctrl-C: that is how this ends, and no failure."""
+    from penstock.app.serving import served_beside  # noqa: PLC0415 (an extra)
+
+    with (
+        suppress(typer.Exit),
+        Stopping() as stop,
+        served_beside(play.shop.place, play.shop.pipeline, play.log, settings) as listening,
+    ):
+        console.print(f"\nThe shop stays open. Ctrl-C closes it. The dashboard: {listening.url}", style="bold")
+        play.go_on(stop)
 
 
 def _shown(

@@ -17,7 +17,7 @@ from penstock.log.description import Description
 from penstock.log.frame import Header
 from penstock.log.mark import Mark
 from penstock.log.reader import Start
-from penstock.log.records import Condition, Span, Value
+from penstock.log.records import Condition, Entry, Span, Value
 from penstock.log.standing import By
 from penstock.log.topic import EventTime, Topic
 from penstock.log.values import Avro
@@ -210,6 +210,9 @@ class OrderedLog(Protocol):
         end: Start | None = None,
         columns: Sequence[str] | None = None,
     ) -> Iterator[pa.RecordBatch]: ...
+    def read(
+        self, topic: str, *, partition: int | None = None, start: Start | None = None, end: Start | None = None
+    ) -> Iterator[Entry]: ...
     def watermark(
         self, topic: str, *, delay: timedelta | None = None, by: By = "stream", scope: str = ""
     ) -> datetime | None: ...

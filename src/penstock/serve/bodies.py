@@ -72,8 +72,11 @@ class Row(BaseModel):
 
 class TopicShown(BaseModel):
     topic: str
+    role: Literal["source", "changes", "late", "letters"] = Field(description="Only a source takes records.")
     key: list[str]
+    event_time: str | None
     partitions: int
+    records: int = Field(description="How many are kept.")
     columns: list[Shown]
 
 

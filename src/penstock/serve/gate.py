@@ -15,6 +15,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from penstock.errors import PenstockError, ServeError
 from penstock.serve.metrics import Requests
+from penstock.serve.pages import is_page
 from penstock.serve.settings import Settings, hashed
 from penstock.serve.telling import Tell
 from penstock.serve.troubles import answer_to
@@ -67,7 +68,7 @@ class Gate:
             name = headers.get("host", "").lower()
             if name not in self._names:
                 raise ServeError(f'this server is not "{name[:60]}"', hint=f"Ask {self._settings.url}", status=403)
-        if self._settings.tokens and scope["path"] not in OPEN:
+        if self._settings.tokens and scope["path"] not in OPEN and not is_page(scope["path"]):
             self._check_token(scope["method"], headers.get("authorization", ""))
 
     def _check_token(self, method: str, given: str) -> None:

@@ -12,10 +12,11 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 from penstock.errors import PenstockError, ServeError
-from penstock.serve import asking, bodies, troubles, watching, writing
+from penstock.serve import asking, bodies, browsing, readers, troubles, watching, writing
 from penstock.serve.feed import Feeds
 from penstock.serve.gate import Gate
 from penstock.serve.metrics import Ran, Requests, Standing, exposed
+from penstock.serve.pages import page_routes
 from penstock.serve.past import Past
 from penstock.serve.positions import fields_of
 from penstock.serve.pulse import Pulse
@@ -57,8 +58,11 @@ def web_of(served: Served, settings: Settings, *, tell: Tell | None = None) -> W
     app.router.routes.append(quick_row(views))
     app.include_router(asking.routes_of(views))
     app.include_router(writing.routes_of(served))
+    app.include_router(browsing.routes_of(served))
+    app.include_router(readers.routes_of(served))
     app.include_router(watching.routes_of(served))
     app.include_router(_state(served, registry))
+    app.router.routes.extend(page_routes())
     app.add_exception_handler(PenstockError, troubles.told)
     app.add_exception_handler(RequestValidationError, troubles.misasked)
     app.add_exception_handler(HTTPException, troubles.lost)

@@ -10,6 +10,7 @@ from penstock.log.protocol import AnyAppended
 from penstock.serve import bodies
 from penstock.serve.appending import Under, append, topic_of
 from penstock.serve.asking import column_fields, json_answer
+from penstock.serve.records import shown_topics
 from penstock.serve.source import Served
 from penstock.text import parsed_json
 
@@ -26,16 +27,19 @@ def routes_of(served: Served) -> APIRouter:
 
     @router.get("/topics", response_model=bodies.Topics, responses=bodies.troubles())
     def topics() -> Response:
-        """The topics that the pipeline reads, and that take records."""
+        """The topics of the pipeline. Those that it reads, its sources, take records."""
         found = [
             {
                 "topic": each.name,
+                "role": role,
                 "key": list(each.key),
+                "event_time": each.event_time,
                 "partitions": each.partitions,
+                "records": served.log.describe(name).records,
                 "columns": column_fields(each.schema),
             }
-            for each in served.log.topics()
-            if each.name in served.topics
+            for name, role in shown_topics(served).items()
+            for each in [served.log.topic(name)]
         ]
         return json_answer({"topics": found})
 

@@ -104,6 +104,17 @@ def dead(db: apsw.Connection, source: Source, queue: str) -> int:
     return sum(len(each) for each in _waiting(db, source, queue))
 
 
+def letters(db: apsw.Connection, source: Source, queue: str, *, limit: int) -> list[Entry]:
+    """The dead letters that were not delivered again, of each partition the oldest first."""
+    return [
+        entry
+        for part, offsets in enumerate(_waiting(db, source, queue))
+        for entry in source.read(
+            dead_topic(queue), partition=part, start=offsets.start, end=min(offsets.stop, offsets.start + limit)
+        )
+    ][:limit]
+
+
 def redrive(db: apsw.Connection, source: Source, queue: Declared, *, now: int, limit: int | None) -> int:
     """Delivers dead letters again, as if for the first time; how many."""
     moved = 0

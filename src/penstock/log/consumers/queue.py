@@ -12,13 +12,14 @@ import apsw
 
 from penstock.errors import LogError, did_you_mean
 from penstock.log.consumers import acks, deliveries
-from penstock.log.consumers.dead import bury, dead, ensure_dead_topic, redrive
+from penstock.log.consumers.dead import bury, dead, ensure_dead_topic, letters, redrive
 from penstock.log.consumers.deliveries import Declared
 from penstock.log.consumers.names import check_name, check_not_lost, forget, remember
 from penstock.log.consumers.site import Site
 from penstock.log.consumers.source import End, offsets_of
-from penstock.log.consumers.terms import MICROSECOND
+from penstock.log.consumers.terms import MICROSECOND, check_limit
 from penstock.log.consumers.worker import Worker
+from penstock.log.records import Entry
 
 
 @dataclass(frozen=True)
@@ -97,6 +98,21 @@ class Queue:
         return QueueState(
             self.name, found.topic, _delivering(found), unseen + rows - flying, flying, letters, found.skipped
         )
+
+    @property
+    def topic(self) -> str:
+        """Over which topic it is."""
+        with self._at.facts.reading() as db:
+            return self._declared(db).topic
+
+    def letters(self, *, limit: int = 100) -> list[Entry]:
+        """Dead letters that were not delivered again, the oldest first; their headers say where the message stands and
+        why it died.
+        """
+        check_limit(limit)
+        with self._at.facts.reading() as db:
+            self._declared(db)
+            return letters(db, self._at.source, self.name, limit=limit)
 
     def change(self, delivering: Delivering) -> None:
         """Delivers otherwise from now on; workers that are there go on as they began."""

@@ -1,0 +1,40 @@
+// Following a view: its changes as they come, across servers that stop and start again.
+import { events } from "./api.js";
+
+const LONGEST = 10_000;
+
+/**
+ * Calls `moved(count, position)` when all changes of a batch were told, and `lost(true|false)` when the server is not
+ * there, and is again. Goes on after the last event that it saw. Returns what ends it.
+ */
+export function follow(view, from, { moved, lost }) {
+  const stopping = new AbortController();
+  run(view, from, { moved, lost }, stopping.signal);
+  return () => stopping.abort();
+}
+
+async function run(view, from, { moved, lost }, signal) {
+  let last = null;
+  let pause = 250;
+  let count = 0;
+  while (!signal.aborted) {
+    try {
+      for await (const event of events(`views/${encodeURIComponent(view)}/changes`, { query: last ? {} : { from }, last, signal })) {
+        lost(false);
+        pause = 250;
+        last = event.id;
+        if (event.kind === "change") count += 1;
+        if (event.kind === "batch") {
+          moved(count, event.data.position);
+          count = 0;
+        }
+      }
+    } catch (error) {
+      if (signal.aborted) return;
+      if (error.status === 410) last = from = null;
+    }
+    lost(true);
+    await new Promise((done) => setTimeout(done, pause));
+    pause = Math.min(LONGEST, pause * 2);
+  }
+}

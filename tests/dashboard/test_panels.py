@@ -1,0 +1,167 @@
+"""The dashboard's panels in a real browser: what they show, and that it follows what happens."""
+
+import pytest
+
+from services.chromium import Page
+from tests.dashboard.conftest import pictured
+from tests.dashboard.looking import click, fill, shows, text_of
+from tests.dashboard.scene import ORDERS, PLAN, Scene, spend
+
+ROWS = "[...document.querySelectorAll('tbody tr:not(.gone)')].map((row) => row.innerText.replace(/\\s+/g, ' ').trim())"
+OFFSETS = "[...document.querySelectorAll('tbody tr th')].map((cell) => Number(cell.innerText))"
+
+
+def orders_of_bern(shop: Scene) -> int:
+    """Every batch but the first brings one."""
+    return 29 + shop.shop.batches
+
+
+def one_more(shop: Scene) -> int:
+    now = orders_of_bern(shop)
+    shop.batch(spend=[(spend("Bern", now), spend("Bern", now + 1))])
+    return now + 1
+
+
+def test_the_graph_shows_every_node_and_what_flows(page: Page, shop: Scene) -> None:
+    one_more(shop)
+    page.open(shop.url)
+    page.wait("document.querySelectorAll('.graph .node').length === 5")
+    assert page.value("document.querySelectorAll('.graph .edge').length") == len(PLAN["edges"])
+    labels = "[...document.querySelectorAll('.graph .node')].map((node) => node.getAttribute('aria-label')).join('\\n')"
+    page.wait(f"/Source orders: [1-9][\\d.]* records\\/s; watermark 12:05:00/.test({labels})")
+    assert page.value(f"/View per_minute: .*; \\d late/.test({labels})")
+    assert "grows with orders" in page.value(labels)
+    figures = page.value(text_of(".figures"))
+    assert all(name in figures for name in ("Records read", "Lag", "Watermark delay", "State", "Late rows"))
+    assert page.value(text_of("#pipeline-name")) == "shop"
+
+
+def test_an_operator_tells_more_when_it_is_pressed(page: Page, shop: Scene) -> None:
+    page.open(shop.url)
+    page.wait("document.querySelectorAll('.graph .operator').length === 2")
+    page.value("document.querySelector('.graph .operator').focus()")
+    page.press("Enter")
+    page.wait(shows(".card h3", "aggregate"))
+    assert page.value(shows(".card p", "the state of #1 is unbounded"))
+
+
+def test_batches_are_read_out_one_by_one(page: Page, shop: Scene) -> None:
+    page.open(shop.url)
+    page.wait("document.querySelectorAll('.timeline .bars rect').length > 0")
+    bars = page.value("document.querySelectorAll('.timeline .bars rect').length")
+    assert bars % 5 == 0  # five phases each
+    page.value("document.querySelector('.timeline svg').focus()")
+    page.press("Home")
+    page.wait(shows(".reading", "Batch 0"))
+    page.press("ArrowRight")
+    page.wait(shows(".reading", "Batch 1"))
+    said = page.value("document.querySelector('.timeline svg').getAttribute('aria-valuetext')")
+    assert "computing 70 ms" in said and "1 late row" in said
+
+
+def test_a_row_that_changes_is_marked_and_the_others_are_not(page: Page, shop: Scene) -> None:
+    page.open(f"{shop.url}/#/views/spend")
+    page.wait(shows("header p", "follows the changes"))
+    now = one_more(shop)
+    page.wait("!!document.querySelector('tr.changed')")
+    assert page.value("document.querySelectorAll('tr.changed, tr.new').length") == 1
+    line = page.value("document.querySelector('tr.changed').innerText").split()
+    assert line == ["±", "changed", "Bern", str(now), f"{now * 3}.50"]
+    assert page.value("[...document.querySelectorAll('td.changed')].length") == 2  # the key is what it was
+    pictured(page, "view")
+    page.wait("/spend: \\d+ change/.test(document.querySelector('#live').textContent)")
+    page.wait("!document.querySelector('tr.changed')")  # after a while it is a row like any other
+
+
+def test_rows_that_come_and_go_are_marked(page: Page, shop: Scene) -> None:
+    page.open(f"{shop.url}/#/views/spend")
+    page.wait(shows("header p", "follows the changes"))
+    now = orders_of_bern(shop)
+    more = (spend("Bern", now), spend("Bern", now + 1))
+    shop.batch(spend=[(None, spend("Zug", 1)), more])
+    page.wait(shows("tr.new", "Zug"))
+    shop.batch(spend=[(spend("Zug", 1), None), (spend("Bern", now + 1), spend("Bern", now + 2))])
+    page.wait(shows("tr.gone", "Zug"))
+    page.wait("!document.querySelector('tr.gone')")
+    assert not page.value(shows("tbody", "Zug"))
+
+
+def test_rows_are_sorted_filtered_and_what_makes_no_sense_is_told(page: Page, shop: Scene) -> None:
+    page.open(f"{shop.url}/#/views/per_minute")
+    page.wait(f"{ROWS}.length === 24")
+    click(page, "thead button", "orders")
+    page.wait("document.querySelector('[aria-sort]')?.getAttribute('aria-sort') === 'ascending'")
+    page.wait(f"{ROWS}[0].endsWith(' 2')")
+    click(page, "thead button", "orders")
+    page.wait(f"{ROWS}[0].endsWith(' 8')")
+    fill(page, "#where", "city = 'Oslo'")
+    page.press("Enter")
+    page.wait(f"{ROWS}.length === 6 && {ROWS}.every((row) => row.includes('Oslo'))")
+    fill(page, "#where", "colour = 'red'")
+    page.press("Enter")
+    page.wait(shows("[role=alert]", "colour"))
+    assert [said[:23] for said in page.console] == ["Failed to load resource"]  # which the browser itself notes
+    page.console.clear()
+
+
+def test_a_view_over_time_has_a_plot(page: Page, shop: Scene) -> None:
+    page.open(f"{shop.url}/#/views/per_minute")
+    page.wait("document.querySelectorAll('.plot .series').length === 4")
+    said = page.value("document.querySelector('.plot svg').getAttribute('aria-label')")
+    assert said.startswith("orders by window: ") and "Oslo 8" in said
+    dashes = "[...document.querySelectorAll('.plot .series')].map((line) => getComputedStyle(line).strokeDasharray)"
+    assert page.value(f"new Set({dashes}).size") == 4
+    pictured(page, "plot")
+
+
+def test_records_are_found_by_offset(page: Page, shop: Scene) -> None:
+    page.open(f"{shop.url}/#/topics/orders")
+    page.wait(f"{OFFSETS}.at(-1) === {ORDERS - 1} && {OFFSETS}.length === 50")  # the newest, at first
+    fill(page, "#offset", "7")
+    page.press("Enter")
+    page.wait(f"{OFFSETS}[0] === 7 && {OFFSETS}.length === 50")
+    click(page, "button", "Later")
+    page.wait(f"{OFFSETS}[0] === 57")
+    click(page, "button", "Earlier")
+    page.wait(f"{OFFSETS}[0] === 7")
+    click(page, "button", "Oldest")
+    page.wait(f"{OFFSETS}[0] === 0")
+    pictured(page, "topic")
+
+
+def test_records_are_found_by_time(page: Page, shop: Scene) -> None:
+    last = next(iter(shop.log.read("orders", start=ORDERS - 1))).appended_at
+    page.open(f"{shop.url}/#/topics/orders")
+    page.wait(f"{OFFSETS}.length === 50")
+    page.value(f"document.querySelector('#time').value = '{last.year + 1}-01-01T00:00:00'")
+    click(page, "button[aria-label='Go to the time']")
+    page.wait(shows("main .empty", "There are no records here."))
+    page.value("document.querySelector('#time').value = '2001-01-01T00:00:00'")
+    click(page, "button[aria-label='Go to the time']")
+    page.wait(f"{OFFSETS}[0] === 0")
+
+
+def test_groups_queues_and_the_way_back_of_dead_letters(page: Page, shop: Scene) -> None:
+    page.open(f"{shop.url}/#/readers")
+    page.wait(shows("tbody tr", "billing"))
+    assert page.value(shows("tbody tr", "parcels"))
+    click(page, "button", "Dead letters")
+    page.wait(shows("td", "the address cannot be found"))
+    pictured(page, "readers")
+    fill(page, "#limit", "1")
+    click(page, "form button", "Deliver again")
+    page.wait("document.querySelector('#sure').open")
+    click(page, "#sure button", "Leave it")
+    page.wait("!document.querySelector('#sure').open")
+    assert shop.log.queue("parcels").describe().dead == 3
+    click(page, "form button", "Deliver again")
+    page.wait("document.querySelector('#sure').open")
+    click(page, "#sure-yes")
+    page.wait(shows("#live", "1 dead letter of parcels will be delivered again"))
+    assert shop.log.queue("parcels").describe().dead == 2
+
+
+@pytest.mark.parametrize("at", ["views/none", "topics/none"])
+def test_what_is_not_there_is_said(page: Page, shop: Scene, at: str) -> None:
+    page.open(f"{shop.url}/#/{at}")
+    page.wait(shows(".empty", "There is no"))
