@@ -16,6 +16,8 @@ from typing import Any, Unpack
 from penstock.app.keeping import filed, kept
 from penstock.app.place import Opening, Place, place_of
 from penstock.app.progress import Meter, Progress
+from penstock.app.sinks import sinks_at_work
+from penstock.app.stores import Where as Store
 from penstock.app.stores import remove
 from penstock.engine.checkpoint import check_fits
 from penstock.engine.compile import compiled
@@ -35,7 +37,6 @@ from penstock.log.opening import opened_log
 from penstock.log.protocol import OrderedLog
 from penstock.log.where import Where
 from penstock.model import Pipeline, load_pipeline
-from penstock.model.stores import OnPostgres
 
 
 @dataclass(frozen=True)
@@ -77,7 +78,7 @@ class Opened:
         return self.place.log(self.pipeline, self.setting.log)
 
     @property
-    def store(self) -> Path | OnPostgres:
+    def store(self) -> Store:
         """Where the tables of the views are."""
         return self.pipeline.options.store or self.place.store
 
@@ -148,6 +149,7 @@ def working(at: Opened, watch: Watch = NOBODY, *, anew: bool = False, once: bool
         held.enter_context(kept(log, name, at.store, on_trouble, watch.on_stage))
         if at.has_files:
             held.enter_context(filed(log, name, at.place.files, on_trouble))
+        held.enter_context(sinks_at_work(at.place, at.pipeline, log, on_trouble, to_the_end=once))
         if (
             not anew and (lineage := newest(home, name)) is not None
         ):  # who would be refused must not end the run that is there
