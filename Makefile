@@ -11,7 +11,7 @@ BENCHMARKS := $(filter-out _%,$(notdir $(basename $(wildcard benchmarks/*.py))))
 PYTEST := $(BIN)/python -m pytest -q -n 2 --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help setup kernel demo test check lint soak fuzz bench bench-log bench-queue bench-engine bench-tpch bench-growth bench-windows bench-nexmark bench-rivals bench-latency bench-kafka bench-stores bench-serve flink kafka kafka-stop kafka-jars rabbitmq rabbitmq-stop postgres postgres-stop format wheel clean
+.PHONY: help setup kernel demo test check lint soak fuzz bench bench-log bench-queue bench-engine bench-tpch bench-growth bench-windows bench-nexmark bench-rivals bench-latency bench-kafka bench-stores bench-serve flink kafka kafka-stop kafka-jars rabbitmq rabbitmq-stop postgres postgres-stop redis redis-stop format wheel clean
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -102,6 +102,12 @@ postgres: $(READY) ## PostgreSQL on loopback, port 5432; Debian's, unpacked in .
 
 postgres-stop: $(READY) ## end what `make postgres` has started; its data stays in .services
 	@$(BIN)/python -m services.postgres stop
+
+redis: $(READY) ## Redis on loopback, port 6379; Debian's, unpacked in .services unless it is installed
+	@$(BIN)/python -m services.redis start
+
+redis-stop: $(READY) ## end what `make redis` has started; its data stays in .services
+	@$(BIN)/python -m services.redis stop
 
 format: setup ## format the Python code and mend what ruff can mend
 	@$(BIN)/ruff format .

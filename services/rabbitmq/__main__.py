@@ -5,52 +5,22 @@ python -m services.rabbitmq stop     ends what was started so; its durable queue
 """
 
 import sys
-from collections.abc import Sequence
 
-from services.jars import CACHE, ServiceError
+from services.jars import CACHE
 from services.rabbitmq.broker import Broker, broker_in
+from services.terminal import command, say, start, stop
 
-PORT = 5672
-
-
-def main(words: Sequence[str]) -> int:
-    command = words[0] if words else ""
-    try:
-        if command == "start":
-            _start()
-        elif command == "stop":
-            _stop()
-        else:
-            print(__doc__, file=sys.stderr)
-            return 2
-    except ServiceError as error:
-        print(error, file=sys.stderr)
-        return 1
-    return 0
+NAME, PORT, FOLDER = "RabbitMQ", 5672, CACHE / "rabbitmq"
 
 
 def _ours() -> Broker:
-    return broker_in(CACHE / "rabbitmq", port=PORT, say=lambda text: print(text, flush=True))
+    return broker_in(FOLDER, port=PORT, say=say)
 
 
 def _start() -> None:
-    broker = _ours()
-    before = broker.pid() is not None
-    if not before:
-        print("starting RabbitMQ", flush=True)
-    broker.start()
-    print(f"RabbitMQ {'runs already' if before else 'is ready'}: {broker.url}")
-
-
-def _stop() -> None:
-    if not (CACHE / "rabbitmq" / "broker.pid").exists():
-        print("RabbitMQ does not run")
-        return
-    broker = _ours()
-    running = broker.pid() is not None
-    broker.stop()
-    print("RabbitMQ is stopped" if running else "RabbitMQ does not run")
+    found = _ours()
+    start(NAME, found, lambda: found.url)
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(command(sys.argv[1:], __doc__, start=_start, stop=lambda: stop(NAME, FOLDER / "broker.pid", _ours)))

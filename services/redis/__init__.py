@@ -1,4 +1,4 @@
-"""Redis, as tests start it."""
+"""Redis, as tests and `make redis` start it."""
 
 from services.redis.server import Server, server_in
 

@@ -55,8 +55,15 @@ class Server:
 
     def kill(self) -> None:
         """Ends it as a crash does."""
+        self._end(signal.SIGKILL)
+
+    def stop(self) -> None:
+        """Ends it in order: what it did is written down."""
+        self._end(signal.SIGTERM)
+
+    def _end(self, how: signal.Signals) -> None:
         if (pid := self.pid()) is not None:
-            os.kill(pid, signal.SIGKILL)
+            os.kill(pid, how)
             while not is_gone(pid):
                 time.sleep(0.01)
 
@@ -90,6 +97,6 @@ class Server:
         (self.folder / "server.pid").write_text(str(process.pid))
 
 
-def server_in(folder: Path, *, say: Say = print, dies_with_us: bool = False) -> Server:
-    """A server that lives in the folder, on a free port."""
-    return Server(folder, program(say=say), free_ports(1)[0], dies_with_us=dies_with_us)
+def server_in(folder: Path, *, port: int | None = None, say: Say = print, dies_with_us: bool = False) -> Server:
+    """A server that lives in the folder; on a free port where none is named."""
+    return Server(folder, program(say=say), port or free_ports(1)[0], dies_with_us=dies_with_us)

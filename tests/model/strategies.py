@@ -6,13 +6,15 @@ Strategies are made once, here: making them anew for every value takes longer th
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 from hypothesis import strategies as st
 
 from penstock.model import Pipeline, Sql, Stream, Table, View
 from penstock.model.pipeline import PipelineOptions
 from penstock.model.relation import DELETED, Relation, keyed, with_history
+from penstock.model.sinks import KafkaTopic, Smtp, Webhook
+from penstock.model.stores import OnPostgres, OnRedis
 from penstock.model.view import STORES, Emit, ViewOptions
 from penstock.schema import RESERVED, SCALARS, Array, Column, Decimal, Map, Scalar, Schema, Struct, Type
 
@@ -53,8 +55,15 @@ LATENESS = st.one_of(
     st.tuples(st.just("correct"), DURATIONS.filter(bool)),
 )
 KEYS = st.one_of(st.none(), st.lists(COLUMN_NAMES, min_size=1, max_size=3, unique_by=str.lower).map(tuple))
+SINKS: list[dict[str, Any]] = [
+    {},
+    {"webhook": Webhook("https://host:8443/it's"), "webhook_secrets": Path("keys"), "webhook_attempts": 3},
+    {"email": ("ann@example.org", "bob@example.org"), "email_every": timedelta(minutes=5)},
+    {"kafka": KafkaTopic("a:9092,b:9092", "spend")},
+]
+SERVERS = [Smtp("mail", 25), Smtp("::1", 2525, user="ann", starttls="never"), Smtp("mail", 465, tls=True, sender="a@b")]
 VIEW_OPTIONS = st.builds(
-    lambda store, key, emit, late, parts: ViewOptions(
+    lambda store, key, emit, late, parts, sinks: ViewOptions(
         store,
         key,
         emit,
@@ -62,12 +71,14 @@ VIEW_OPTIONS = st.builds(
         late[1],
         partition_by=parts if store == "files" else None,
         index=(parts, parts[:1]) if store == "table" and parts else None,
+        **(sinks if store != "none" else {}),
     ),
     st.sampled_from(STORES),
     KEYS,
     st.sampled_from(get_args(Emit)),
     LATENESS,
     KEYS,
+    st.sampled_from(SINKS),
 )
 OPTIONS = st.builds(
     PipelineOptions,
@@ -77,6 +88,8 @@ OPTIONS = st.builds(
     memory=st.sampled_from(["2g", "512m"]),
     ansi=TRUTH,
     time_zone=st.sampled_from(["UTC", "+02:00"]),
+    store=st.sampled_from([None, OnRedis("redis://cache:6379/0"), OnPostgres("postgresql://ann@db/views")]),
+    smtp=st.sampled_from(SERVERS),
     log=st.sampled_from([None, Path("log"), Path("/var/it's")]),
     spark=st.dictionaries(
         st.from_regex(r"spark\.x\.[a-zA-Z._-]{1,8}", fullmatch=True), st.text(st.characters(codec="utf-8")), max_size=2

@@ -65,7 +65,23 @@ REFUSED = {
     "view-index-of-a-topic": "CREATE VIEW v WITH (store = 'topic', index = 'city') AS SELECT 1;",
     "store-address": "SET store = 'postgresqk://ann:hunter2@db/views';",
     "store-address-port": "SET store = 'postgresql://ann:hunter2@db:port/views';",
+    "store-address-nowhere": "SET store = 'redis://:hunter2@/0';",
     "store-twice": "SET store = 'postgresql://db/views';\nSET store = 'postgresql://ann:p@ss@db/views';",
+    "webhook-address": "CREATE VIEW v WITH (webhook = 'ftp://ann:hunter2@host', webhook_secrets = 's') AS SELECT 1;",
+    "webhook-without-secrets": "CREATE VIEW v WITH (webhook = 'https://host/') AS SELECT 1;",
+    "webhook-secrets-alone": "CREATE VIEW v WITH (webhook_secrets = 's') AS SELECT 1;",
+    "webhook-attempts": "CREATE VIEW v\n"
+    "  WITH (webhook = 'https://host/', webhook_secrets = 's', webhook_attempts = 0) AS SELECT 1;",
+    "webhook-of-nothing": "CREATE VIEW v\n"
+    "  WITH (store = 'none', webhook = 'https://host/', webhook_secrets = 's') AS SELECT 1;",
+    "email-mailbox": "CREATE VIEW v WITH (email = 'ann@example.org; bob') AS SELECT 1;",
+    "email-without-server": "CREATE VIEW v WITH (email = 'ann@example.org') AS SELECT 1;",
+    "email-every": "SET smtp = 'smtp://mail';\n"
+    "CREATE VIEW v WITH (email = 'ann@example.org', email_every = '-1 second') AS SELECT 1;",
+    "smtp-address": "SET smtp = 'http://ann:hunter2@mail';",
+    "smtp-words": "SET smtp = 'smtp://ann:hunter2@mail?starttls=sometimes';",
+    "kafka-address": "CREATE VIEW v WITH (kafka = 'kafka://ann:hunter2@host:9092/topic') AS SELECT 1;",
+    "kafka-topic": "CREATE VIEW v WITH (kafka = 'kafka://host:9092/') AS SELECT 1;",
     "view-of-files-hidden": "CREATE VIEW _v WITH (store = 'files') AS SELECT 1;",
     # Options
     "option-of-a-view-unknown": "CREATE VIEW v WITH (stor = 'none') AS SELECT 1;",

@@ -7,8 +7,12 @@ import pytest
 
 from penstock.log import Log
 from penstock.views import SqliteStore
-from services.postgres import Server
-from tests.views.postgres import new_schema, server_for_tests
+from services import postgres as postgresql
+from services import redis as redis_service
+from tests.views import postgres as postgres_tests
+from tests.views import redis as redis_tests
+from tests.views.postgres import new_schema
+from tests.views.redis import new_prefix
 from tests.views.shop import Shop
 
 pytest.register_assert_rewrite("tests.views.contract", "tests.views.contract_leaving")
@@ -22,15 +26,27 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(scope="session")
-def postgres() -> Iterator[Server]:
+def postgres() -> Iterator[postgresql.Server]:
     """The server of this process. A test that kills it leaves it whole."""
-    yield from server_for_tests()
+    yield from postgres_tests.server_for_tests()
+
+
+@pytest.fixture(scope="session")
+def redis() -> Iterator[redis_service.Server]:
+    """The server of this process. A test that kills it leaves it whole."""
+    yield from redis_tests.server_for_tests()
 
 
 @pytest.fixture
 def schema() -> str:
     """A schema of PostgreSQL that is not there yet."""
     return new_schema()
+
+
+@pytest.fixture
+def prefix() -> str:
+    """A name with which no key of Redis begins yet."""
+    return new_prefix()
 
 
 @pytest.fixture

@@ -5,12 +5,15 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+from redis import Redis
+
 from penstock.app.keeping import kept
 from penstock.log import Log
 from penstock.model import pipeline_of
-from penstock.model.stores import OnPostgres
+from penstock.model.stores import OnPostgres, OnRedis
 from penstock.views import catch_up
 from services.postgres import Server
+from services.redis import Server as RedisServer
 from tests.views.postgres import asked
 from tests.views.shop import Declared, Shop, Story, folded, spend
 
@@ -22,6 +25,21 @@ def test_the_pipeline_of_the_guide_has_a_store_and_an_index() -> None:
     pipeline = pipeline_of(next(text for language, text in BLOCKS if language == "sql"))
     assert pipeline.options.store == OnPostgres("postgresql://penstock@127.0.0.1:5432/postgres")
     assert pipeline.view("spend").options.index == (("orders",),)
+
+
+def test_the_second_pipeline_of_the_guide_has_its_store_in_redis() -> None:
+    pipeline = pipeline_of([text for language, text in BLOCKS if language == "sql"][1])
+    assert pipeline.options.store == OnRedis("redis://127.0.0.1:6379/0")
+
+
+def test_the_row_of_the_guide_is_found_in_redis(log: Log, shop: Shop, redis: RedisServer, prefix: str) -> None:
+    shop.batch(spend=[(None, spend("Bern", 2)), (None, spend("Zug", 1))])
+    with kept(log, "shop", OnRedis(redis.url, prefix), lambda _: None):
+        pass
+    found = re.search(r"^    HGETALL shop:(.*)$", PAGE, re.MULTILINE)
+    assert found is not None
+    with Redis.from_url(redis.url, decode_responses=True) as client:
+        assert client.hget(f"{prefix}:{found[1]}", "orders") == "2"
 
 
 def test_the_query_of_the_guide_is_answered(log: Log, postgres: Server, schema: str) -> None:

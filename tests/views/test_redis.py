@@ -1,16 +1,10 @@
 """RedisStore keeps the contract, passes the kit, and survives its server's death."""
 
-import os
-import shutil
-import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
-from pathlib import Path
+from collections.abc import Callable, Iterable
 from random import Random
 from typing import Any
-from uuid import uuid4
 
-import pyarrow as pa
 import pytest
 import redis as client
 
@@ -19,44 +13,20 @@ from penstock.log import Log
 from penstock.views import Store, catch_up
 from penstock.views.redis import RedisStore, rows_in
 from penstock.views.testing import check_store
-from services.jars import ServiceError
-from services.redis import Server, server_in
+from services.redis import Server
 from tests.effort import SOAK
+from tests.texts import refused
 from tests.views.contract import *  # noqa: F403
 from tests.views.contract_leaving import *  # noqa: F403
+from tests.views.redis import rows_of
 from tests.views.shop import VIEWS, Declared, Shop, Story, counted, folded, spend
 
 KILLS = 60 if SOAK else 4
 
 
-@pytest.fixture(scope="session")
-def redis() -> Iterator[Server]:
-    """The server of this process. A test that kills it leaves it whole."""
-    folder = Path(tempfile.mkdtemp(prefix="penstock-redis-"))
-    try:
-        server = server_in(folder, dies_with_us=True)
-    except ServiceError as error:
-        if os.environ.get("PENSTOCK_SERVICES") == "required":
-            raise
-        pytest.skip(f"no Redis: {error.primary}")
-    server.start()
-    yield server
-    server.kill()
-    shutil.rmtree(folder)
-
-
-@pytest.fixture
-def prefix() -> str:
-    return f"shop[{uuid4().hex[:8]}]"
-
-
 @pytest.fixture
 def open_store(redis: Server, prefix: str) -> Callable[[], RedisStore]:
     return lambda: RedisStore(redis.url, prefix)
-
-
-def rows_of(server: Server, prefix: str, view: str) -> list[dict[str, Any]]:
-    return list(pa.RecordBatch.from_struct_array(rows_in(server.url, prefix, view)[1]).to_pylist())
 
 
 @pytest.fixture
@@ -117,3 +87,28 @@ def test_a_server_that_is_killed_again_and_again_loses_nothing(
         assert counted(rows_of(redis, prefix, view)) == folded(log, shop.topic(view))
     with client.Redis.from_url(redis.url) as asked:
         assert not [name for name in asked.scan_iter() if name.startswith(f"{prefix}~".encode())]
+
+
+def test_what_is_not_held_any_more_is_not_in_the_files_either(log: Log, shop: Shop, redis: Server, prefix: str) -> None:
+    shop.batch(spend=[(None, spend("somewhere else", 1))])
+    shop.batch(spend=[(spend("somewhere else", 1), None)])
+    with RedisStore(redis.url, prefix) as store:
+        catch_up(log, "shop", store, together=1)
+        assert "somewhere else" in written_by(redis)
+        store.purge()
+    assert "somewhere else" not in written_by(redis)
+
+
+def written_by(server: Server) -> str:
+    files = [each for each in server.folder.rglob("*") if each.suffix in (".aof", ".rdb")]
+    return "".join(each.read_bytes().decode(errors="replace") for each in files)
+
+
+def test_a_view_that_never_stands_still_cannot_be_read(
+    log: Log, shop: Shop, redis: Server, prefix: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    catch_up(log, "shop", RedisStore(redis.url, prefix))
+    moving = iter(range(1000))
+    monkeypatch.setattr("penstock.views.redis.reading.read_position", lambda *_: next(moving))
+    with refused("views/redis-restless", url=redis.url.replace(":penstock@", ":***@")):
+        rows_in(redis.url, prefix, "spend")

@@ -1,8 +1,8 @@
 """Excising: a value goes from a topic, and from all that pipelines have made of it.
 
 The records go from the log first. Then every pipeline that reads the topic is computed anew, as a new lineage, and what
-the one before has left goes: its checkpoint, its change topics, its rows in the store. Nothing is touched unless all
-of that can be done. Killed anywhere, it is done by doing it again.
+the one before has left goes: its checkpoint, its change topics, its rows in the store, dead letters of its sinks.
+Nothing is touched unless all of that can be done. Killed anywhere, it is done by doing it again.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -16,6 +16,7 @@ from penstock.errors import CommandError
 from penstock.log import Log
 from penstock.log.excision import Excised
 from penstock.views import current
+from penstock.views.sinks import is_dead_topic
 
 Told = Callable[[str], None]
 
@@ -75,5 +76,6 @@ def _clear(folder: Path, at: Opened) -> None:
         lineage = current(log, at.pipeline.name)
         assert lineage is not None
         old = _topics_of(log, at.pipeline.name, before=lineage.number)
-        log.forget([name for name in old if log.begins(name) != log.ends(name)])
+        letters = [each.name for each in log.topics() if is_dead_topic(at.pipeline.name, each.name)]
+        log.forget([name for name in (*old, *letters) if log.begins(name) != log.ends(name)])
     purge(at.store, at.pipeline.name)

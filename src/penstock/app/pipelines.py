@@ -20,6 +20,8 @@ from penstock.app.counting import Counts
 from penstock.app.keeping import filed, kept
 from penstock.app.place import Opening, Place, place_of
 from penstock.app.progress import Meter, Progress
+from penstock.app.sinks import sinks_at_work
+from penstock.app.stores import Where as Store
 from penstock.app.stores import remove
 from penstock.app.telemetry import check_protocol, heard
 from penstock.engine.asked import told_since
@@ -42,7 +44,6 @@ from penstock.log.opening import opened_log
 from penstock.log.protocol import OrderedLog
 from penstock.log.where import Where
 from penstock.model import History, Pipeline, load_pipeline
-from penstock.model.stores import OnPostgres
 from penstock.serve.diary import Diary
 
 
@@ -86,7 +87,7 @@ class Opened:
         return self.place.log(self.pipeline, self.setting.log)
 
     @property
-    def store(self) -> Path | OnPostgres:
+    def store(self) -> Store:
         """Where the tables of the views are."""
         return self.pipeline.options.store or self.place.store
 
@@ -159,6 +160,7 @@ def working(at: Opened, watch: Watch = NOBODY, *, anew: bool = False, once: bool
         held.enter_context(kept(log, name, at.store, on_trouble, _both(watch.on_stage, stored)))
         if at.has_files:
             held.enter_context(filed(log, name, at.place.files, on_trouble))
+        held.enter_context(sinks_at_work(at.place, at.pipeline, log, on_trouble, to_the_end=once))
         if (
             not anew and (lineage := newest(home, name)) is not None
         ):  # who would be refused must not end the run that is there

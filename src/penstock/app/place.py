@@ -5,6 +5,7 @@
     shop/.penstock/mirror         what a log on Kafka says of its order; it fills itself
     shop/.penstock/views.sqlite   the answers
     shop/.penstock/files          those that are kept as files
+    shop/.penstock/sinks          how far webhooks and e-mails have come
     shop/.penstock/lineages       checkpoints
 
 A pipeline that is one file of another name (`shop/spend.sql`) has its answers and checkpoints under that name
@@ -58,6 +59,10 @@ class Place:
     @property
     def files(self) -> Path:
         return self.home / "files"
+
+    @property
+    def sinks(self) -> Path:
+        return self.home / "sinks"
 
     def log(self, pipeline: Pipeline, given: str | Path | None = None) -> Where:
         """Where the log is: as the command says, else as the pipeline says, else at home."""

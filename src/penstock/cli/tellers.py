@@ -49,7 +49,7 @@ class Teller:
     def trouble(self, error: PenstockError) -> None:
         self.end()
         show(error)
-        say("The run goes on; the store is tried again, and reads then what it has missed.")
+        say("The run goes on; this is tried again, and nothing is lost meanwhile.")
 
     def wait(self, text: str) -> None:
         self.end()

@@ -64,6 +64,12 @@ class ViewWords(TypedDict, total=False):
     retain: str | timedelta | None
     partition_by: str | Sequence[str] | None
     index: str | Sequence[str | Sequence[str]]
+    webhook: str
+    webhook_secrets: str | Path
+    webhook_attempts: int
+    email: str | Sequence[str]
+    email_every: str | timedelta
+    kafka: str
 
 
 def stream(name: str, schema: str | Schema, **options: Unpack[StreamWords]) -> Stream:

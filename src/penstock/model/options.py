@@ -12,15 +12,17 @@ from dataclasses import dataclass
 from datetime import timedelta
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar, cast
 
 from penstock.errors import LogError, ModelError, Spot, did_you_mean, without_secrets
 from penstock.log.where import OnKafka, Where, where_of
 from penstock.model.duration import parse_duration
 from penstock.model.pipeline import OURS
 from penstock.model.scanner import Source, name_value, tokens
-from penstock.model.stores import OnPostgres, store_of
+from penstock.model.sinks import KafkaTopic, Smtp, Webhook, kafka_topic_of, mailboxes_of, smtp_of, webhook_of
+from penstock.model.stores import OnPostgres, OnRedis, store_of
 
+T = TypeVar("T")
 Kind = Literal["stream", "table", "view", "pipeline"]
 SHARE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*%\s*")
 
@@ -109,14 +111,27 @@ def _log(word: str, value: object) -> Where:
         raise _wrong(word, shown, expected="It is a folder, or an address of Kafka.", hint=error.hint) from None
 
 
-def _store(word: str, value: object) -> OnPostgres:
-    """postgresql://HOST/DATABASE; it is not shown where it is wrong: there may be a password in it."""
-    if isinstance(value, OnPostgres):
-        return value
+def _address(made: type[T] | tuple[type[Any], ...], read: Callable[[str], T]) -> Callable[[str, object], T]:
+    """The reader of an address; it is not shown where it is wrong: there may be a secret in it."""
+
+    def reader(word: str, value: object) -> T:
+        if isinstance(value, made):
+            return cast(T, value)
+        try:
+            return read(_text(word, value))
+        except ModelError as error:
+            raise ModelError(f'option "{word}" cannot be that', detail=error.detail, hint=error.hint) from None
+
+    return reader
+
+
+def _mailboxes(word: str, value: object) -> tuple[str, ...]:
+    """'ann@example.org, bob@example.org'  =>  both"""
+    given = value if isinstance(value, str) or not isinstance(value, Sequence) else ", ".join(map(str, value))
     try:
-        return store_of(_text(word, value))
+        return mailboxes_of(_text(word, given))
     except ModelError as error:
-        raise ModelError(f'option "{word}" cannot be that', detail=error.detail, hint=error.hint) from None
+        raise _wrong(word, given, expected=f"{error.primary}.", hint=error.hint) from None
 
 
 def _count(word: str, value: object) -> int:
@@ -224,6 +239,12 @@ READERS: Mapping[Kind, Mapping[str, Callable[[str, object], object]]] = {
         "retain": _duration,
         "partition_by": _names,
         "index": _indexes,
+        "webhook": _address(Webhook, webhook_of),
+        "webhook_secrets": _path,
+        "webhook_attempts": _count,
+        "email": _mailboxes,
+        "email_every": _duration,
+        "kafka": _address(KafkaTopic, kafka_topic_of),
     },
     "pipeline": {
         "max_records_per_batch": _count,
@@ -234,7 +255,8 @@ READERS: Mapping[Kind, Mapping[str, Callable[[str, object], object]]] = {
         "time_zone": _text,
         "log": _log,
         "kafka_settings": _path,
-        "store": _store,
+        "store": _address((OnPostgres, OnRedis), store_of),
+        "smtp": _address(Smtp, smtp_of),
     },
 }
 INSTEAD: Mapping[tuple[Kind, str], str] = {

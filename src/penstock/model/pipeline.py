@@ -15,7 +15,8 @@ from typing import TypeVar
 from penstock.errors import ModelError, did_you_mean
 from penstock.log.where import Where
 from penstock.model.relation import Relation
-from penstock.model.stores import OnPostgres
+from penstock.model.sinks import Smtp
+from penstock.model.stores import OnServer
 from penstock.model.view import View
 
 T = TypeVar("T", bound=Relation | View)
@@ -38,7 +39,7 @@ class PipelineOptions:
     `trigger_interval` is the time from the start of one batch to the start of the next, if the first is done by then.
     Without `shuffle_partitions` there are as many as tasks at once; without `log` the log lies where the command says.
     `kafka_settings` is a file with settings of Kafka's client, for a log that is there.
-    `store` is where the tables of views are kept, if not beside the pipeline.
+    `store` is where the tables of views are kept, if not beside the pipeline; `smtp` the server that takes e-mails.
     `memory` is that of Spark's driver, which on one machine is all there is.
     """
 
@@ -50,7 +51,8 @@ class PipelineOptions:
     time_zone: str = "UTC"
     log: Where | None = None
     kafka_settings: Path | None = None
-    store: OnPostgres | None = None
+    store: OnServer | None = None
+    smtp: Smtp | None = None
     spark: Mapping[str, str] = field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
@@ -85,6 +87,13 @@ class Pipeline:
         for declared in _by_name(self):
             if (other := seen.setdefault(declared.name.lower(), declared)) is not declared:
                 raise _declared_twice(declared, other)
+        for view in self.views if self.options.smtp is None else ():
+            if view.options.email:
+                raise ModelError(
+                    f'view "{view.name}" has an e-mail address, but there is no mail server',
+                    hint="Write: SET smtp = 'smtp://USER@HOST:PORT';",
+                    spot=view.spot,
+                )
 
     def relation(self, name: str) -> Relation:
         return _named("relation", name, self.relations)

@@ -16,12 +16,14 @@ from penstock.model.duration import duration_text
 from penstock.model.pipeline import Pipeline, PipelineOptions
 from penstock.model.relation import History, Relation, Stream, Table
 from penstock.model.scanner import Source, string_text, tokens
-from penstock.model.stores import OnPostgres
+from penstock.model.sinks import KafkaTopic, Smtp, Webhook
+from penstock.model.stores import OnPostgres, OnRedis, OnServer
 from penstock.model.view import Function, Sql, View, ViewOptions
 from penstock.schema import quoted
 
 # Those of the pipeline's options that can change an answer, beside spark.sql.*
 MEANING = ("ansi", "time_zone", "shuffle_partitions")
+SINKS = ("webhook", "webhook_secrets", "webhook_attempts", "email", "email_every", "kafka")
 TIMING = ("emit", "late", "allowed_lateness", "retain")
 """What answers depend on."""
 
@@ -83,7 +85,8 @@ def _view_text(view: View, *, meaning_only: bool) -> str:
     given: dict[str, Any] = {word: ", ".join(map(quoted, names)) for word, names in lists.items() if names}
     given |= {"store": store if store != "table" else None}
     given |= {} if meaning_only else {"late_alert": view.options.late_alert, "index": _indexes(view.options.index)}
-    given |= {word: value for word in TIMING if (value := getattr(view.options, word)) != getattr(ViewOptions(), word)}
+    words = TIMING if meaning_only else (*TIMING, *SINKS)
+    given |= {word: value for word in words if (value := getattr(view.options, word)) != getattr(ViewOptions(), word)}
     return f"CREATE VIEW {view.name}{_with(given)} AS\n{_query_text(view.query, meaning_only=meaning_only)}"
 
 
@@ -124,7 +127,10 @@ def _with(given: Mapping[str, Any]) -> str:
     return f" WITH ({', '.join(words)})" if words else ""
 
 
-def _value_text(value: str | int | timedelta | Path | Decimal | OnPostgres) -> str:
+Value = str | int | timedelta | Path | Decimal | OnServer | Webhook | Smtp | KafkaTopic | tuple[str, ...]
+
+
+def _value_text(value: Value) -> str:
     match value:
         case bool():
             return str(value).lower()
@@ -134,7 +140,9 @@ def _value_text(value: str | int | timedelta | Path | Decimal | OnPostgres) -> s
             return string_text(f"{value:f} %")
         case timedelta():
             return string_text(duration_text(value))
-        case str() | Path() | OnPostgres():
+        case tuple():
+            return string_text(", ".join(value))
+        case str() | Path() | OnPostgres() | OnRedis() | Webhook() | Smtp() | KafkaTopic():
             return string_text(str(value))
         case _:
             assert_never(value)

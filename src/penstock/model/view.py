@@ -9,10 +9,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import timedelta
 from decimal import Decimal
+from pathlib import Path
 from typing import Any, Literal, get_args
 
 from penstock.errors import ModelError, Spot, did_you_mean
 from penstock.model.relation import check_name, check_word
+from penstock.model.sinks import KafkaTopic, Webhook
 
 Store = Literal["table", "topic", "files", "none"]
 STORES: tuple[str, ...] = get_args(Store)
@@ -79,6 +81,28 @@ def _check_columns(word: str, names: tuple[str, ...] | None, called: str) -> Non
         raise ModelError(f"{called} has a column twice", detail=f"It is {', '.join(names)}.", about=word)
 
 
+def _check_sinks(options: "ViewOptions") -> None:
+    sinks = {"webhook": options.webhook, "email": options.email, "kafka": options.kafka}
+    if options.store == "none" and (found := [word for word, where in sinks.items() if where]):
+        raise ModelError(
+            f"{found[0]} is for views that are kept",
+            detail="The view has store = 'none': its changes are not told.",
+            hint="Write: store = 'topic'",
+            about=found[0],
+        )
+    if (options.webhook is None) != (options.webhook_secrets is None):
+        raise ModelError(
+            "webhook and webhook_secrets belong together",
+            detail="What is posted is signed, with the secrets in a file.",
+            hint="Write: WITH (webhook = 'https://HOST/PATH', webhook_secrets = 'FILE')",
+            about="webhook" if options.webhook else "webhook_secrets",
+        )
+    if options.webhook_attempts < 1:
+        raise ModelError("webhook_attempts is at least 1", about="webhook_attempts")
+    if options.email_every < timedelta(0):
+        raise ModelError("email_every cannot be negative", about="email_every")
+
+
 @dataclass(frozen=True)
 class ViewOptions:
     """How an answer is kept: as a table with its topic of changes, as the topic alone, as the topic and files, or not
@@ -90,6 +114,8 @@ class ViewOptions:
     `retain`: for so long after their time rows of streams are corrected by what has no time; otherwise as streams say.
     `partition_by` names the columns whose values are the folders that files lie in, `index` those of each index that
     stores keep for readers.
+    `webhook` is where changes are posted, signed with the secrets in the file `webhook_secrets`, at most so many times
+    each; `email` to whom they are mailed, not more often than `email_every`; `kafka` the topic that they go to.
     """
 
     store: Store = "table"
@@ -101,6 +127,12 @@ class ViewOptions:
     retain: timedelta | None = None
     partition_by: tuple[str, ...] | None = None
     index: tuple[tuple[str, ...], ...] | None = None
+    webhook: Webhook | None = None
+    webhook_secrets: Path | None = None
+    webhook_attempts: int = 20
+    email: tuple[str, ...] | None = None
+    email_every: timedelta = timedelta(minutes=1)
+    kafka: KafkaTopic | None = None
 
     def __post_init__(self) -> None:
         if self.store not in STORES:
@@ -140,6 +172,7 @@ class ViewOptions:
                 hint="Leave one of the two away.",
                 about="index",
             )
+        _check_sinks(self)
 
 
 @dataclass(frozen=True)

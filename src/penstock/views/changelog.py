@@ -55,10 +55,10 @@ def changes(
     if lineage is not None:
         lineage.view(view)  # raises where there is no such view
     place = Place(start) if isinstance(start, int) else start
-    return _from(_Changes(log, pipeline, view, place.frame), place, stop)
+    return _from(ViewChanges(log, pipeline, view, place.frame), place, stop)
 
 
-def _from(reading: "_Changes", place: Place, stop: Callable[[], bool] | None) -> Iterator[RowChange]:
+def _from(reading: "ViewChanges", place: Place, stop: Callable[[], bool] | None) -> Iterator[RowChange]:
     while stop is None or not stop():
         moved = False
         for change in reading.fresh():
@@ -73,15 +73,23 @@ def _from(reading: "_Changes", place: Place, stop: Callable[[], bool] | None) ->
             time.sleep(POLL_SECONDS)
 
 
-class _Changes:
-    """Remembers how far it has read, and whose frames count there."""
+class ViewChanges:
+    """The changes of a view from a frame on, whenever it is asked for those that are new: it remembers how far it has
+    read, and whose frames count there. A view that is not there yet has none. With `whole`, nothing counts that was
+    before the frame: a lineage that becomes the current one there begins with all its rows.
+    """
 
-    def __init__(self, log: OrderedLog, pipeline: str, view: str, frame: int) -> None:
+    def __init__(self, log: OrderedLog, pipeline: str, view: str, frame: int, *, whole: bool = False) -> None:
         self._log = log
         self._pipeline = pipeline
         self._view = view
         self._frame = frame
-        self._lineage = current_before(log, pipeline, frame)
+        self._lineage = None if whole else current_before(log, pipeline, frame)
+
+    @property
+    def frame(self) -> int:
+        """Everything before it was told, once `fresh` has come to its end."""
+        return self._frame
 
     def fresh(self) -> Iterator[RowChange]:
         """What was committed since the last time."""

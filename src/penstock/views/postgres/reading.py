@@ -8,7 +8,6 @@ import json
 from collections.abc import Sequence
 from struct import unpack
 from typing import Any
-from uuid import uuid4
 
 import pyarrow as pa
 from psycopg.adapt import Loader
@@ -17,6 +16,7 @@ from psycopg.pq import Format
 
 from penstock.errors import ViewError, without_secrets
 from penstock.schema import Decimal, Scalar, Type, arrow_type
+from penstock.views.copied import copied
 from penstock.views.nested import from_json
 from penstock.views.postgres.catalog import Catalog
 from penstock.views.postgres.connecting import connected, told, transaction
@@ -24,8 +24,7 @@ from penstock.views.postgres.tables import FAR, Table
 from penstock.views.postgres.texts import plain, plain_json
 from penstock.views.postgres.types import DAY, EPOCH_DAYS
 from penstock.views.reading import ViewReader
-from penstock.views.sqlite import SqliteStore
-from penstock.views.step import Change, Lineage, Position, Step, View, find_view
+from penstock.views.step import Position, View, find_view
 
 CHUNK = 10_000
 TRIES = 10
@@ -74,13 +73,7 @@ def _rows(connection: Any, catalog: Catalog, view: str) -> tuple[View, Position,
 
 def reader_of(url: str, schema: str, view: str) -> ViewReader:
     """A reader of one view, as it is now, in memory."""
-    found, position, pieces = rows_in(url, schema, view)
-    path = f"file:/penstock-{uuid4().hex}?vfs=memdb"
-    with SqliteStore(path) as store:
-        changes = (Change(found.name, pa.nulls(len(each), each.type), each) for each in pieces)
-        steps = [*(Step(position, (change,)) for change in changes), Step(position)]
-        store.switch(Lineage(schema, position.lineage, position.frame, (found,)), steps)
-        return ViewReader(path)  # with the last connection to it the memory goes
+    return copied(*rows_in(url, schema, view))
 
 
 def _struct(table: Table, page: Sequence[Sequence[Any]]) -> pa.StructArray:

@@ -3,7 +3,7 @@
 from penstock.errors import ViewError
 
 try:
-    from penstock.views.redis.reading import rows_in
+    from penstock.views.redis.reading import position_in, reader_of, rows_in
     from penstock.views.redis.store import RedisStore
 except ModuleNotFoundError as error:
     if error.name != "redis":
@@ -12,4 +12,4 @@ except ModuleNotFoundError as error:
         "Redis' client is not installed", detail="There is no module redis.", hint="pip install 'penstock[redis]'"
     ) from error
 
-__all__ = ["RedisStore", "rows_in"]
+__all__ = ["RedisStore", "position_in", "reader_of", "rows_in"]

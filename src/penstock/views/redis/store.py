@@ -8,6 +8,8 @@ One server, or a primary with replicas: not a cluster, for a script touches all 
 """
 
 import json
+import os
+import time
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -28,6 +30,9 @@ FORMAT = "1"
 AT_ONCE = 10_000
 STAGED_SECONDS = 3600
 TIMEOUT_SECONDS = 60
+WRITING = ("aof_rewrite_in_progress", "aof_rewrite_scheduled", "rdb_bgsave_in_progress")
+PASSWORD = "REDISCLI_AUTH"
+"""The environment variable with the password."""
 
 
 class RedisStore:
@@ -36,7 +41,8 @@ class RedisStore:
     def __init__(self, url: str, prefix: str) -> None:
         self._url = url
         self._prefix = prefix
-        self._client = redis.Redis.from_url(url, socket_timeout=TIMEOUT_SECONDS, socket_connect_timeout=10)
+        with told(url):
+            self._client = connected(url)
 
     def __repr__(self) -> str:
         return f"RedisStore({without_secrets(self._url)!r}, {self._prefix!r})"
@@ -81,6 +87,17 @@ class RedisStore:
             said = self._client.eval(SWAP, 2, self._prefix, filled, frame, _kinds(before), _kinds(lineage.tables))
             _check_done(said, {})
 
+    def purge(self) -> None:
+        """What Redis has written down is written anew, without the rows that are not held any more."""
+        with told(self._url):
+            self._tidy()
+            if self._client.info("persistence")["aof_enabled"]:
+                self._client.bgrewriteaof()
+            else:
+                self._client.bgsave(schedule=True)
+            while any(self._client.info("persistence")[each] for each in WRITING):
+                time.sleep(0.05)
+
     def _take(
         self, store: str, views: dict[str, View], steps: Sequence[Step], before: Position, *, first: bool = False
     ) -> None:
@@ -122,6 +139,12 @@ class RedisStore:
     def _tidy(self) -> None:
         for name in self._client.scan_iter(match=f"{_literal(self._prefix)}~*", count=1000):
             self._client.delete(name)
+
+
+def connected(url: str) -> Any:
+    """A client; a password that is not in the address may stand where Redis' own program looks for it."""
+    password = os.environ.get(PASSWORD)
+    return redis.Redis.from_url(url, password=password, socket_timeout=TIMEOUT_SECONDS, socket_connect_timeout=10)
 
 
 def read_position(client: Any, prefix: str) -> Position | None:
@@ -183,13 +206,13 @@ def told(url: str) -> Iterator[None]:
     """Redis' errors as ours."""
     try:
         yield
-    except (redis.ConnectionError, redis.TimeoutError) as error:
-        raise ViewError(
-            f'the store "{without_secrets(url)}" cannot be reached',
-            detail=f"{without_secrets(str(error)).rstrip('.')}.",
-            hint="It is tried again; what it has missed meanwhile it reads then.",
-        ) from error
     except redis.RedisError as error:
-        raise ViewError(
-            f'the store "{without_secrets(url)}" cannot be used', detail=f"{without_secrets(str(error)).rstrip('.')}."
-        ) from error
+        where, detail = without_secrets(url), f"{without_secrets(str(error)).rstrip('.')}."
+        away = isinstance(error, redis.ConnectionError | redis.TimeoutError)
+        if away and not isinstance(error, redis.AuthenticationError):
+            raise ViewError(
+                f'the store "{where}" cannot be reached',
+                detail=detail,
+                hint="It is tried again; what it has missed meanwhile it reads then.",
+            ) from error
+        raise ViewError(f'the store "{where}" cannot be used', detail=detail) from error

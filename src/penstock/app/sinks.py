@@ -1,0 +1,91 @@
+"""Sinks: the changes of views go where their declarations say, while a pipeline runs.
+
+What one is behind at the end of a run the next run sends; only a run that is told to end by itself waits for that.
+"""
+
+import os
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from importlib.util import find_spec
+from random import Random
+from typing import Protocol
+
+from penstock.app.keeping import OnTrouble, Stop, Work, working_beside
+from penstock.app.place import Place
+from penstock.errors import ViewError
+from penstock.log.disk import Disk
+from penstock.log.opening import settings_in
+from penstock.log.protocol import OrderedLog
+from penstock.model import Pipeline
+from penstock.model.sinks import KafkaTopic, Smtp
+from penstock.views.sinks import Courier, Delivery, Mail, Post, Source
+from penstock.views.sinks.mail import Server
+from penstock.views.sinks.memory import Memory
+
+if find_spec("confluent_kafka") is not None:
+    from penstock.views.sinks import kafka
+
+PASSWORD = "PENSTOCK_SMTP_PASSWORD"
+"""The environment variable with the password of the mail server."""
+
+
+class Sink(Protocol):
+    def run(self, stop: Stop | None, well: Callable[[], None]) -> None: ...
+
+
+@contextmanager
+def sinks_at_work(
+    place: Place, pipeline: Pipeline, log: OrderedLog, on_trouble: OnTrouble, *, to_the_end: bool
+) -> Iterator[None]:
+    """Inside, all sinks follow the log; with `to_the_end` all that was committed has gone out after it."""
+
+    def of(sink: Sink) -> Work:
+        def work(stop: Stop | None, well: Callable[[], None]) -> None:
+            if stop is not None or to_the_end:
+                sink.run(stop, well)
+
+        return work
+
+    with ExitStack() as stack:
+        for view in pipeline.views:
+            for what, sink in _sinks(place, pipeline, Source(log, pipeline.name, view.name), on_trouble):
+                stack.enter_context(working_beside(f'the {what} of view "{view.name}"', of(sink), on_trouble))
+        yield
+
+
+def _sinks(place: Place, pipeline: Pipeline, source: Source, on_trouble: OnTrouble) -> Iterator[tuple[str, Sink]]:
+    for courier in _couriers(place, pipeline, source):
+        memory = Memory(source.log, place.sinks / f"{source.view}.{courier.kind}.json", Disk())
+        yield courier.kind, Delivery(source, courier, memory, tell=on_trouble, chance=Random())
+    if (topic := pipeline.view(source.view).options.kafka) is not None:
+        yield "topic of Kafka", _topic(place, pipeline, source, topic)
+
+
+def _topic(place: Place, pipeline: Pipeline, source: Source, topic: KafkaTopic) -> "kafka.TopicSink":
+    if find_spec("confluent_kafka") is None:
+        raise ViewError(
+            f'view "{source.view}" cannot go to Kafka here',
+            detail="The package confluent_kafka is not installed.",
+            hint="Install it: pip install 'penstock[kafka]'",
+        )
+    settings = place.opening(pipeline).settings
+    return kafka.TopicSink(source, topic.servers, topic.topic, settings_in(settings))
+
+
+def _couriers(place: Place, pipeline: Pipeline, source: Source) -> Iterator[Courier]:
+    options = pipeline.view(source.view).options
+    if options.webhook is not None and options.webhook_secrets is not None:
+        secrets = place.folder / options.webhook_secrets
+        yield Post(source, options.webhook.url, secrets=secrets, attempts=options.webhook_attempts)
+    if options.email is not None and (smtp := pipeline.options.smtp) is not None:
+        server = Server(smtp.host, smtp.port, smtp.tls, smtp.starttls, smtp.user, _password(smtp))
+        yield Mail(source, server, sender=_sender(smtp), to=options.email, every=options.email_every)
+
+
+def _password(smtp: Smtp) -> str:
+    return smtp.password or os.environ.get(PASSWORD, "")
+
+
+def _sender(smtp: Smtp) -> str:
+    return smtp.sender or (smtp.user if "@" in smtp.user else f"penstock@{socket.getfqdn()}")

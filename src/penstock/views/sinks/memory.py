@@ -1,0 +1,97 @@
+"""The memory of a sink: how far it has come, how often it has tried the next thing, and whether it was told to stop.
+
+One small file, replaced whole and durably. Without a file a sink begins with what comes from now on: who adds one to a
+view that is a year old does not want a year of messages.
+"""
+
+import json
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+from penstock.errors import ViewError
+from penstock.log import Place
+from penstock.log.disk import Disk
+from penstock.log.protocol import OrderedLog
+
+FORMAT = 1
+LATE_FRAMES = 1000
+"""So many frames without news may be looked at again after a crash."""
+
+
+@dataclass(frozen=True)
+class Held:
+    """What is in the file: the log, the place from which on nothing was delivered, the failed attempts of what is
+    there, and the address that does not want anything any more, as a digest.
+    """
+
+    log: str
+    frame: int
+    index: int = 0
+    attempts: int = 0
+    refused: str = ""
+
+    @property
+    def place(self) -> Place:
+        return Place(self.frame, self.index)
+
+
+class Memory:
+    def __init__(self, log: OrderedLog, path: Path, disk: Disk) -> None:
+        self.path = path
+        self._disk = disk
+        found = _read(path)
+        if found is None:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            found = Held(log.identity, log.mark().next_frame)
+            self._write(found)
+        elif found.log != log.identity:
+            raise ViewError(
+                f'the sink of "{path}" is not one of this log',
+                detail=f"It has followed log {found.log}; this one is {log.identity}.",
+                hint="Take the file away: it begins with what comes from now on.",
+            )
+        self.held = self._written = found
+
+    def delivered(self, up_to: Place) -> None:
+        self._keep(Held(self.held.log, up_to.frame, up_to.index))
+
+    def failed(self) -> int:
+        """One more attempt has failed; how many that are."""
+        self._keep(replace(self.held, attempts=self.held.attempts + 1))
+        return self.held.attempts
+
+    def refused(self, address: str) -> None:
+        self._keep(replace(self.held, refused=address))
+
+    def wanted(self) -> None:
+        self._keep(replace(self.held, refused=""))
+
+    def passed(self, frame: int, *, now: bool = False) -> None:
+        """Nothing is left before the frame. It is written down now and then, for it can be found out again."""
+        if frame > self.held.frame:
+            self.held = Held(self.held.log, frame)
+        if self.held != self._written and (now or self.held.frame >= self._written.frame + LATE_FRAMES):
+            self._keep(self.held)
+
+    def _keep(self, held: Held) -> None:
+        self._write(held)
+        self.held = self._written = held
+
+    def _write(self, held: Held) -> None:
+        self._disk.write_whole(self.path, json.dumps({"format": FORMAT, **asdict(held)}).encode())
+
+
+def _read(path: Path) -> Held | None:
+    try:
+        found = json.loads(path.read_bytes())
+        if found.pop("format") != FORMAT:
+            raise ValueError("another format")
+        return Held(**found)
+    except FileNotFoundError:
+        return None
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise ViewError(
+            f'"{path}" cannot be read',
+            detail=f"{type(error).__name__}: {error}.",
+            hint="Take the file away: the sink begins with what comes from now on.",
+        ) from error

@@ -1,0 +1,135 @@
+"""Post: changes of a view go to an address of HTTP, one by one, signed (Standard Webhooks 1.0.0).
+
+Delivered is what was answered with 2xx. Redirects are not followed. 410 means that nothing more is wanted. How long to
+wait before the next attempt the receiver may say itself (`Retry-After`).
+"""
+
+import json
+import ssl
+import time
+from base64 import b64encode
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from email.utils import parsedate_to_datetime
+from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from penstock.views.sinks.delivering import MOST_SECONDS, Parcel, Undelivered, Unwanted
+from penstock.views.sinks.news import News, Source, json_row, time_text
+from penstock.views.sinks.signing import secrets_in, signature
+
+TIMEOUT_SECONDS = 20.0
+GONE = 410
+MOST_READ = 1 << 16
+"""Of an answer so much is read, for the sake of the connection; nobody looks at it."""
+
+
+class Post:
+    """A courier by HTTP. One connection, which is kept as long as it holds."""
+
+    kind = "webhook"
+    every = timedelta(0)
+
+    def __init__(self, source: Source, url: str, *, secrets: Path, attempts: int) -> None:
+        self.address = url
+        self.attempts = attempts
+        self._source = source
+        self._secrets = secrets
+        found = urlsplit(url)
+        self.where = f"{found.scheme}://{found.netloc.rpartition('@')[2]}"
+        self._target = (found.path or "/") + (f"?{found.query}" if found.query else "")
+        self._headers = {"content-type": "application/json", "user-agent": "penstock"}
+        if found.username is not None:
+            login = f"{unquote(found.username)}:{unquote(found.password or '')}"
+            self._headers["authorization"] = f"Basic {b64encode(login.encode()).decode()}"
+        self._secure = found.scheme == "https"
+        self._host, self._port = found.hostname or "", found.port
+        self._connection: HTTPConnection | None = None
+
+    def parcels(self, news: Iterable[News]) -> Iterator[Parcel]:
+        for each in news:
+            yield Parcel(each.identity(self._source.pipeline), each, each.goes_on, self._body(each))
+
+    def deliver(self, parcel: Parcel) -> None:
+        secrets, body, now = secrets_in(self._secrets), parcel.body.encode(), int(time.time())
+        signed = {
+            "webhook-id": parcel.id,
+            "webhook-timestamp": str(now),
+            "webhook-signature": signature(secrets, parcel.id, now, body),
+        }
+        try:
+            status, reason, wait = self._posted(body, self._headers | signed)
+        except (OSError, HTTPException) as error:
+            self.close()
+            raise Undelivered(_reason(error)) from error
+        if status == GONE:
+            raise Unwanted
+        if not 200 <= status < 300:
+            raise Undelivered(f"It answered {status} {reason}".rstrip(), wait=wait)
+
+    def close(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+        self._connection = None
+
+    def _body(self, news: News) -> str:
+        position, view = news.position, news.view
+        data = {
+            "pipeline": self._source.pipeline,
+            "view": view.name,
+            "lineage": position.lineage,
+            "frame": position.frame,
+            "number": news.index,
+            "old": json_row(view, news.old),
+            "new": json_row(view, news.new),
+        }
+        at = time_text(self._source.appended_at(position.frame))
+        return json.dumps({"type": f"{view.name}.{news.kind}", "timestamp": at, "data": data}, separators=(",", ":"))
+
+    def _posted(self, body: bytes, headers: dict[str, str]) -> tuple[int, str, float]:
+        """The answer's status, in words, and for how long it wants to be left alone."""
+        kept = self._connection
+        if kept is not None:
+            try:
+                return self._exchange(kept, body, headers)
+            except (ConnectionError, HTTPException):  # it was closed meanwhile, as is usual: that is no failed attempt
+                self.close()
+        return self._exchange(self._connected(), body, headers)
+
+    def _connected(self) -> HTTPConnection:
+        if self._secure:
+            context = ssl.create_default_context()
+            made: HTTPConnection = HTTPSConnection(self._host, self._port, timeout=TIMEOUT_SECONDS, context=context)
+        else:
+            made = HTTPConnection(self._host, self._port, timeout=TIMEOUT_SECONDS)
+        self._connection = made
+        return made
+
+    def _exchange(self, connection: HTTPConnection, body: bytes, headers: dict[str, str]) -> tuple[int, str, float]:
+        connection.request("POST", self._target, body, headers)
+        answer = connection.getresponse()
+        found = answer.status, answer.reason, _wait(answer)
+        answer.read(MOST_READ)
+        if not answer.isclosed():  # there is more: a new connection costs less than to read it
+            self.close()
+        return found
+
+
+def _wait(answer: HTTPResponse) -> float:
+    text = (answer.getheader("retry-after") or "").strip()
+    seconds = 0.0
+    if text.isascii() and text.isdigit():
+        seconds = float(text[:9])
+    elif text:
+        with suppress(ValueError):
+            until = parsedate_to_datetime(text)
+            seconds = (until.astimezone(UTC) - datetime.now(UTC)).total_seconds()
+    return min(max(seconds, 0.0), MOST_SECONDS)
+
+
+def _reason(error: OSError | HTTPException) -> str:
+    """Without what the other side has said: it may repeat what it was sent."""
+    told = getattr(error, "strerror", None) or getattr(error, "verify_message", None)
+    return f"{type(error).__name__}: {told}" if told else type(error).__name__

@@ -1,0 +1,40 @@
+"""What the tests of sinks share: a shop in a log, whose view goes somewhere."""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from penstock.app.place import place_of
+from penstock.app.sinks import sinks_at_work
+from penstock.errors import PenstockError
+from penstock.log.protocol import OrderedLog
+from penstock.model import Pipeline, pipeline_of
+
+SQL = """{settings}
+CREATE STREAM orders (id BIGINT, city STRING);
+CREATE VIEW spend WITH ({options}) AS SELECT city, count(*) AS orders FROM orders GROUP BY city;
+"""
+
+
+def declared(options: str, settings: str = "") -> Pipeline:
+    return pipeline_of(SQL.format(options=options, settings=settings), name="shop")
+
+
+@contextmanager
+def sinking(
+    log: OrderedLog, folder: Path, pipeline: Pipeline, *, to_the_end: bool = True
+) -> Iterator[list[PenstockError]]:
+    """Inside, the sinks are at work; what they told."""
+    told: list[PenstockError] = []
+    place = place_of(folder)
+    place.home.mkdir(exist_ok=True)
+    with sinks_at_work(place, pipeline, log, told.append, to_the_end=to_the_end):
+        yield told
+
+
+def soon(holds: Callable[[], bool]) -> bool:
+    until = time.monotonic() + 30
+    while not holds() and time.monotonic() < until:
+        time.sleep(0.005)
+    return holds()

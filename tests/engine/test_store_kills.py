@@ -1,0 +1,128 @@
+"""Killed at any moment, runs whose tables are in PostgreSQL or Redis lose nothing and double nothing, while the servers
+are killed too; and a webhook tells of every change, some of them twice.
+
+The soak kills sixty runs; continuous integration one with each store.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random
+from typing import Any, Protocol
+
+import pytest
+from pyspark.sql import SparkSession
+
+from penstock.app.stores import position_of, reader_of
+from penstock.engine.stages import Stage
+from penstock.log import Log
+from penstock.model.stores import OnPostgres, OnRedis, OnServer
+from penstock.views import changes
+from penstock.views.sinks.news import news_of
+from tests.app.receivers import SECRET, Receiver, receiving
+from tests.effort import SOAK
+from tests.engine.business import SETTINGS
+from tests.engine.crashing import Death, drained, run_and_die
+from tests.engine.shop import DECLARATIONS, Shop
+from tests.views import postgres, redis
+from tests.views.shop import counted, folded
+
+SEEDS = range(1, 7) if SOAK else range(1, 2)
+KILLS = 5 if SOAK else 1
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(3600)]
+
+
+class Server(Protocol):
+    def start(self) -> None: ...
+    def kill(self) -> None: ...
+
+
+@dataclass
+class ServerShop(Shop):
+    """Its tables are on a server that is killed now and then while records come."""
+
+    where: OnServer = field(default_factory=lambda: OnRedis(""))
+    server: Server | None = None
+    frailty: Random = field(default_factory=Random)
+    due: bool = False
+
+    def append(self, log: Log, frames: int = 1) -> None:
+        super().append(log, frames)
+        if self.server is not None and (self.due or self.frailty.random() < 0.1):
+            self.due = False
+            self.server.kill()
+            self.server.start()
+
+    def check_store(self, log: Log) -> int:
+        """As for a store in a file: what it holds is what the topics add up to at its position."""
+        position = position_of(self.where, self.folder.name)
+        if position is None or position.batch is None:
+            return -1
+        for view in self.pipeline.views:
+            with reader_of(self.where, self.folder.name, view.name) as reader:
+                answer = reader.rows(view.name)
+            assert answer.position == position
+            assert counted(answer) == folded(log, self.topic(view.name), until=position.frame), view.name
+        return position.batch
+
+
+@contextmanager
+def served(kind: str) -> Iterator[tuple[OnServer, Server]]:
+    if kind == "postgres":
+        for server in postgres.server_for_tests():
+            yield OnPostgres(server.url()), server
+    else:
+        for redis_server in redis.server_for_tests():
+            yield OnRedis(redis_server.url), redis_server
+
+
+def made(folder: Path, seed: int, where: OnServer, receiver: Receiver) -> ServerShop:
+    folder.mkdir()
+    (folder / "secrets").write_text(SECRET)
+    hook = f"WITH (webhook = '{receiver.url}', webhook_secrets = 'secrets')"
+    shop = ServerShop(folder, Random(seed), {**SETTINGS, "store": where.url}, where=where, frailty=Random(seed))
+    shop.declarations = DECLARATIONS.replace("CREATE VIEW spend AS", f"CREATE VIEW spend {hook} AS")  # type: ignore[misc]
+    shop.declare(max_records_per_batch=8)
+    return shop
+
+
+def deaths(random: Random) -> list[Death]:
+    """Stages and moments that nobody chose; where Python dies alone, Java is there a while longer."""
+    stages = random.sample(list(Stage), len(Stage))
+    found = [Death(stage, count=random.randrange(1, 4), alone=random.random() < 0.4) for stage in stages]
+    found += [Death(seconds=random.uniform(0, 4), alone=random.random() < 0.4) for _ in range(KILLS)]
+    return random.sample(found, KILLS)
+
+
+def check_told(shop: ServerShop, log: Log, receiver: Receiver) -> None:
+    """Every change was posted, in the order in which they first came that of the log."""
+    first: dict[str, Any] = {}
+    for each in receiver.taken:
+        assert each.verified(SECRET) == first.setdefault(each.id, each.event)
+    news = list(news_of(changes(log, shop.folder.name, "spend")))
+    assert list(first) == [each.identity(shop.folder.name) for each in news]
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize(
+    "kind", [pytest.param("postgres", marks=pytest.mark.postgres), pytest.param("redis", marks=pytest.mark.redis)]
+)
+def test_runs_that_are_killed_leave_stores_that_equal_the_oracle(
+    kind: str, seed: int, tmp_path: Path, spark: SparkSession
+) -> None:
+    with served(kind) as (where, server), receiving() as receiver:
+        shop = made(tmp_path / "shop", seed, where, receiver)
+        with shop.opened() as log:
+            shop.append(log, frames=10)
+            shop.server = server
+            for death in deaths(Random(f"{kind} {seed}")):
+                shop.due = True  # once in every run, and then by chance
+                run_and_die(shop, log, death)
+                if not death.alone:
+                    shop.check_store(log)
+            shop.server = None
+            code, said = drained(shop)
+            assert code == 0, said
+            shop.check_end(log, spark)
+            check_told(shop, log, receiver)
