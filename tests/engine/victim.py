@@ -1,6 +1,6 @@
 """A run of a pipeline that kills itself when a batch reaches a stage.
 
-    python -m tests.engine.victim PIPELINE STAGE COUNT alone|together
+    python -m tests.engine.victim PIPELINE STAGE COUNT alone|together [MASTER]
 
 says which batches reach STAGE, and dies at the COUNT-th of them (from 1; 0 for never), `together` with its process
 group, which it has to lead, and so with its Java process. An error is told as the command line tells it.
@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 from threading import Lock
 
-from penstock.app.pipelines import Watch, run_pipeline
+from penstock.app.pipelines import Setting, Watch, run_pipeline
 from penstock.engine.stages import Stage
 from penstock.errors import PenstockError
 
@@ -44,7 +44,8 @@ def say(line: str) -> None:
 
 if __name__ == "__main__":
     death = Death(Stage(sys.argv[2]), int(sys.argv[3]), alone=sys.argv[4] == "alone")
+    setting = Setting(*sys.argv[5:])
     try:
-        run_pipeline(Path(sys.argv[1]), watch=Watch(on_ready=lambda *_: say("ready"), on_stage=death))
+        run_pipeline(Path(sys.argv[1]), setting=setting, watch=Watch(on_ready=lambda *_: say("ready"), on_stage=death))
     except PenstockError as error:
         sys.exit(str(error))

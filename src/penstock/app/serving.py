@@ -44,5 +44,7 @@ def served_beside(
     tell: Tell | None = None,
 ) -> Iterator[Settings]:
     """Inside, the views are served from a log that is open already, and what a run tells is among the metrics."""
-    with serving(Served(log, pipeline, place.store, place.home), settings, runs=runs, tell=tell) as listening:
+    with serving(
+        Served(log, pipeline, place.store, place.checkpoints(pipeline)), settings, runs=runs, tell=tell
+    ) as listening:
         yield listening

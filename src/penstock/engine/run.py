@@ -103,6 +103,11 @@ def epoch_name(pipeline: Pipeline) -> str:
     return f"pipeline {pipeline.name}"
 
 
+def _address(path: Path) -> str:
+    """A path of this machine, also where Spark's files lie elsewhere unless told otherwise."""
+    return f"file://{path.absolute()}"
+
+
 def settings_of(spark: SparkSession) -> dict[str, str]:
     """The settings that answers and state depend on."""
     names = ("spark.sql.ansi.enabled", "spark.sql.session.timeZone", "spark.sql.shuffle.partitions")
@@ -189,7 +194,7 @@ class Run:
             self._ready.query.streaming(self._sources(), {each.name: each.topic for each in self._relations})
             .writeStream.outputMode("append")
             .queryName(self._ready.pipeline.name)
-            .option("checkpointLocation", str(self._ready.lineage.checkpoint))
+            .option("checkpointLocation", _address(self._ready.lineage.checkpoint))
             .foreachBatch(lambda frame, batch: self._commit(batches, frame, batch, on_stage))
         )
         interval = f"{options.trigger_interval // timedelta(milliseconds=1)} milliseconds"

@@ -233,6 +233,7 @@ READERS: Mapping[Kind, Mapping[str, Callable[[str, object], object]]] = {
         "time_zone": _text,
         "log": _log,
         "kafka_settings": _path,
+        "checkpoints": _path,
         "store": _store,
     },
 }

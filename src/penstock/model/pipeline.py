@@ -37,6 +37,7 @@ class PipelineOptions:
 
     `trigger_interval` is the time from the start of one batch to the start of the next, if the first is done by then.
     Without `shuffle_partitions` there are as many as tasks at once; without `log` the log lies where the command says.
+    `checkpoints` is a folder that all machines of a cluster share, where state and checkpoints lie.
     `kafka_settings` is a file with settings of Kafka's client, for a log that is there.
     `store` is where the tables of views are kept, if not beside the pipeline.
     `memory` is that of Spark's driver, which on one machine is all there is.
@@ -50,6 +51,7 @@ class PipelineOptions:
     time_zone: str = "UTC"
     log: Where | None = None
     kafka_settings: Path | None = None
+    checkpoints: Path | None = None
     store: OnPostgres | None = None
     spark: Mapping[str, str] = field(default_factory=dict, hash=False)
 

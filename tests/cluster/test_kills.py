@@ -1,0 +1,129 @@
+"""A pipeline on a standalone cluster, the log on Kafka, checkpoints on a folder that all share.
+
+Workers are killed with their executors, and the driver, which is started again elsewhere: in a folder that has nothing
+but the pipeline. Nothing is lost, nothing is doubled, and the answers are those of Spark batch on one machine.
+"""
+
+import signal
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+
+import pytest
+from pyspark.sql import SparkSession
+
+from penstock.engine.stages import Stage
+from services.kafka import Cluster
+from services.spark import SparkCluster
+from tests.effort import SOAK
+from tests.engine.business import SETTINGS
+from tests.engine.crashing import PENSTOCK, VICTIM, Running, started
+from tests.engine.kafka.test_kills import KafkaShop, check_committed
+
+SEEDS = range(1, 11) if SOAK else range(1, 2)
+DEATHS = 3 if SOAK else 1
+"""Of the driver."""
+FRAMES, PACE = 30, 0.1
+JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+FUNCTIONS = """\
+import penstock as ps
+from pyspark.sql import functions as sf
+from pyspark.sql.types import StringType
+from wording import loud
+
+@sf.udf(StringType())
+def label(customer):
+    return loud(f"customer {customer}")
+
+@ps.view
+def labels(spark):
+    return spark.table("orders").select("id", label("customer").alias("label"))
+"""
+WORDING = "def loud(text):\n    return text.upper()\n"
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(3600)]
+
+
+@dataclass
+class ClusterShop(KafkaShop):
+    def declare(self, *, max_records_per_batch: int) -> None:
+        super().declare(max_records_per_batch=max_records_per_batch)
+        (self.folder / "functions.py").write_text(FUNCTIONS)
+        (self.folder / "wording.py").write_text(WORDING)
+
+    def move(self, place: Path) -> None:
+        """To another machine, which has the pipeline and nothing that earlier runs have left."""
+        self.folder = place / self.folder.name
+        self.folder.mkdir(parents=True)
+        self.declare(max_records_per_batch=8)
+
+
+def made(folder: Path, seed: int, kafka: Cluster, prefix: str) -> ClusterShop:
+    settings = {
+        "log": f"kafka://{kafka.servers}/{prefix}",
+        "checkpoints": str(folder / "shared"),
+        "spark.executor.memory": "512m",
+        "spark.executor.extraJavaOptions": JAVA,
+        **SETTINGS,
+    }
+    shop = ClusterShop(folder / "at 0" / "shop", Random(seed), settings, servers=kafka.servers, prefix=prefix)
+    shop.folder.mkdir(parents=True)
+    shop.declare(max_records_per_batch=8)
+    return shop
+
+
+def feed(shop: ClusterShop, log: object, run: Running, count: int) -> None:
+    """Appends a while, and waits until so many batches have come to where the run tells of them, or it is dead."""
+    frames = FRAMES
+    while run.process.poll() is None and len(run.said()) <= count:  # that it is ready is said too
+        if frames:
+            shop.append(log)  # type: ignore[arg-type]
+            frames -= 1
+        run.lives(PACE)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_workers_and_drivers_that_are_killed_lose_nothing_and_double_nothing(
+    seed: int, tmp_path: Path, spark: SparkSession, kafka: Cluster, prefix: str, cluster: SparkCluster
+) -> None:
+    shop, random = made(tmp_path, seed, kafka, prefix), Random(seed)
+    with shop.opened() as log:
+        shop.append(log, frames=5)
+        for death in range(1, DEATHS + 1):
+            stage, count = random.choice(list(Stage)), random.randrange(4, 7)
+            with started(*VICTIM, str(shop.folder), stage.value, str(count), "together", cluster.url) as run:
+                run.until(lambda run=run: "ready" in run.said())  # type: ignore[misc]
+                feed(shop, log, run, random.randrange(1, 4))
+                for worker in random.sample(list(cluster.workers), random.randrange(1, 3)):
+                    run.lives(random.uniform(0, 0.5))  # in the middle of a batch, wherever that is
+                    cluster.kill(worker)
+                cluster.start()
+                feed(shop, log, run, 1000)
+                assert run.wait() == -signal.SIGKILL, run.errors()
+            shop.move(tmp_path / f"at {death}")
+        shop.declare(max_records_per_batch=1000)
+        with started(*PENSTOCK, str(shop.folder), "--once", "--master", cluster.url) as run:
+            assert run.wait() == 0, run.errors()
+        log.settle()
+        shop.check_end(log, spark)
+        check_committed(shop, kafka, [view.name for view in shop.pipeline.views])
+
+
+def test_a_run_whose_workers_are_all_gone_says_so_and_goes_on_with_others(
+    tmp_path: Path, spark: SparkSession, kafka: Cluster, prefix: str, cluster: SparkCluster
+) -> None:
+    shop = made(tmp_path, 0, kafka, prefix)
+    with shop.opened() as log:
+        with started(*PENSTOCK, str(shop.folder), "--master", cluster.url) as run:
+            run.until(lambda: "batch 0:" in run.errors())
+            for worker in cluster.workers:
+                cluster.kill(worker)
+            run.until(lambda: f"waiting for {cluster.url}: no executor is left" in run.errors())
+            shop.append(log, frames=3)
+            cluster.start()
+            run.until(lambda: f"{cluster.url} goes on" in run.errors() and len(shop.batches(log)) > 1)
+            run.process.send_signal(signal.SIGTERM)
+            assert run.wait() == 130, run.errors()
+        log.settle()
+        with started(*PENSTOCK, str(shop.folder), "--once", "--master", cluster.url) as run:
+            assert run.wait() == 0, run.errors()
+        shop.check_end(log, spark)
