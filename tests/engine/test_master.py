@@ -23,7 +23,7 @@ from tests.texts import refused
         ("k8s://https://10.0.0.1:6443", False, False),
     ],
 )
-def test_a_master_does_its_work_here_or_elsewhere(master: str, local: bool, here: bool) -> None:
+def test_a_master_does_its_work_here_or_elsewhere(master: str, *, local: bool, here: bool) -> None:
     assert (is_local(master), is_on_this_machine(master)) == (local, here)
 
 

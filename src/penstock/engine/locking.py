@@ -2,7 +2,8 @@
 
 There are two, because a run is two processes, and either may outlive the other: Python's, on the pipeline's folder, and
 Java's, on the checkpoint that it writes. They hold on folders that several machines share too, where the share has
-locks: those of NFS go when the machine of the holder is gone for a while, or is back. A newer run waits a while for the older to leave, then names who holds it.
+locks; those of NFS go some time after the machine of the holder has. A newer run waits a while for the older to leave,
+then names who holds it.
 """
 
 import fcntl
