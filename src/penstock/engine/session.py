@@ -30,6 +30,7 @@ from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
 from penstock.engine.calls import quickened
+from penstock.engine.checkpoint import STATE_FORMAT
 from penstock.engine.executors import await_executors
 from penstock.engine.gateway import launched
 from penstock.engine.java import find_java
@@ -178,7 +179,7 @@ def settings(name: str, *, master: str, cores: int, conf: Mapping[str, str], log
     if not is_local(master):
         # Files of state are named by who has written them: a task that everybody holds for dead, and that still writes
         # at its end, spoils nothing.
-        ours[f"{_STATE}.checkpointFormatVersion"] = "2"
+        ours[STATE_FORMAT] = "2"
     if master.startswith("local"):
         # Checkpoints are on this machine's disk: no child processes, and synced. Spark uses its file system before it
         # has loaded any jar of ours, so that the kernel has to be where Java itself finds it.
