@@ -113,3 +113,24 @@ def kill_workers(shop: ClusterShop, log: object, run: Running, cluster: SparkClu
     run.until(lambda: f"waiting for {cluster.url}: no executor is left" in run.errors())
     cluster.start()
     run.until(lambda: f"{cluster.url} goes on" in run.errors())
+
+
+@pytest.mark.skipif(not SOAK, reason="another half a minute: with PENSTOCK_SOAK=1")
+def test_a_newer_driver_elsewhere_takes_over_from_one_that_lives(
+    tmp_path: Path, spark: SparkSession, kafka: Cluster, prefix: str, cluster: SparkCluster
+) -> None:
+    shop = made(tmp_path, 0, kafka, prefix)
+    shop.settings = {**shop.settings, "spark.cores.max": "1"}  # else the older has taken them all
+    shop.declare(max_records_per_batch=8)
+    with shop.opened() as log:
+        shop.append(log, frames=5)
+        with started(*VICTIM, str(shop.folder), Stage.FRAMED.value, "0", "together", cluster.url) as older:
+            older.until(lambda: len(older.said()) > 2)
+            shop.move(tmp_path / "at 1")
+            shop.append(log, frames=5)
+            with started(*PENSTOCK, str(shop.folder), "--once", "--master", cluster.url) as newer:
+                assert (older.wait(), newer.wait()) == (1, 0), newer.errors()
+            assert 'a newer run of pipeline "shop" has taken over' in older.errors()
+        log.settle()
+        shop.check_end(log, spark)
+        check_committed(shop, kafka, [view.name for view in shop.pipeline.views])

@@ -1,7 +1,11 @@
-"""What is told of a cluster that gives no executors, and of executors that do not see what the driver sees."""
+"""What is told of a cluster that gives no executors, and of executors that do not see what the driver sees; and which
+Python they start.
+"""
 
+import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -9,7 +13,7 @@ from services.spark import SparkCluster
 from tests.texts import assert_golden
 
 PROGRAM = """
-import sys
+import os, sys
 from pathlib import Path
 from types import SimpleNamespace
 from pyspark import SparkContext
@@ -30,6 +34,7 @@ def large():
 
 told(large)
 with session("seeing", master=sys.argv[1]) as spark:
+    print(*spark.sparkContext.parallelize([0], 1).map(lambda _: os.environ.get("WHOSE_PYTHON")).collect())
     shared = Path(sys.argv[2], "identity.json")
     shared.write_text("the same for all")
     check_sees_checkpoints(spark, shared, "shop")
@@ -44,9 +49,16 @@ with session("seeing", master=sys.argv[1]) as spark:
 
 @pytest.mark.spark
 @pytest.mark.timeout(600)
-def test_executors_that_do_not_come_and_folders_that_they_do_not_see(cluster: SparkCluster, tmp_path: object) -> None:
+def test_executors_that_do_not_come_and_folders_that_they_do_not_see(cluster: SparkCluster, tmp_path: Path) -> None:
+    python = tmp_path / "python"
+    python.write_text(f'#!/bin/sh\nWHOSE_PYTHON=theirs exec {sys.executable} "$@"\n')
+    python.chmod(0o755)
     done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, cluster.url, str(tmp_path)], capture_output=True, text=True, check=False
+        [sys.executable, "-c", PROGRAM, cluster.url, str(tmp_path)],
+        env=os.environ | {"PYSPARK_PYTHON": str(python)},
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 0, done.stderr
     said = done.stdout.strip().replace(cluster.url, "MASTER").replace(str(tmp_path), "FOLDER")
