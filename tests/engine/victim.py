@@ -47,6 +47,7 @@ if __name__ == "__main__":
     death = Death(Stage(sys.argv[2]), int(sys.argv[3]), alone=sys.argv[4] == "alone")
     watch = Watch(on_ready=lambda *_: say("ready"), on_stage=death, on_wait=lambda text: say(text, to=2))
     try:
-        run_pipeline(Path(sys.argv[1]), setting=Setting(*sys.argv[5:]), watch=watch)
+        setting = Setting(sys.argv[5]) if sys.argv[5:] else Setting()
+        run_pipeline(Path(sys.argv[1]), setting=setting, watch=watch)
     except PenstockError as error:
         sys.exit(str(error))

@@ -23,11 +23,13 @@ def late(shop: KafkaBench, lineage: int) -> list[str]:
 def test_a_reset_gives_the_same_answers_and_the_same_late_rows_in_topics_of_its_own(
     spark: SparkSession, kafka: Cluster, prefix: str, tmp_path: Path
 ) -> None:
-    shop, random = KafkaBench(spark, tmp_path, SHOP, kafka.servers, prefix, max_records_per_batch=20), Random(5)
-    for step in range(3):  # in batches of their own, which the replay does not have
-        write_orders(shop, random, 20 * step, 20)
-        move_customers(shop, random, 5)
-        shop.flush()
+    shop, random = KafkaBench(spark, tmp_path, SHOP, kafka.servers, prefix), Random(7)
+    for step in range(3):  # each is a batch of its own, which the replay does not have
+        for part in range(4):
+            write_orders(shop, random, 40 * step + 10 * part, 10)
+            move_customers(shop, random, 4)
+            shop.flush()
+            shop.log.settle()
         shop.drain()
     anew = prepared(shop.spark, shop.pipeline, shop.log, shop.home, anew=True)
     assert current(shop.log, "test") == 1, "readers see the old answers until the new ones have caught up"
