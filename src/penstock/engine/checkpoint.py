@@ -15,6 +15,8 @@ from penstock.engine.lineage import Lineage
 from penstock.errors import EngineError
 from penstock.log.protocol import OrderedLog
 
+FILES = "spark.sql.streaming.checkpointFileManagerClass"
+OUR_FILES = "penstock.kernel.engine.CheckpointFiles"
 STATE_FORMAT = "spark.sql.streaming.stateStore.checkpointFormatVersion"
 AGAIN = "Use the log it was made with, or compute the answers anew from this one: penstock reset PIPELINE"
 
@@ -46,8 +48,12 @@ def address(checkpoint: Path) -> str:
     return f"file://{checkpoint.absolute()}"
 
 
-def keep_format(spark: SparkSession, checkpoint: Path) -> None:
-    """Files of state are named as they were when the checkpoint was begun: Spark would look for others otherwise."""
+def take_up(spark: SparkSession, checkpoint: Path) -> None:
+    """The session's next query goes on with the checkpoint: by files that are synced, whose names are given once, also
+    in a folder that machines share; and with files of state that are named as they were when it was begun.
+    """
+    if spark.conf.get(FILES, None) is None:
+        spark.conf.set(FILES, OUR_FILES)
     if (begun := _state_format(checkpoint)) is not None:
         spark.conf.set(STATE_FORMAT, begun)
 

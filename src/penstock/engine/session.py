@@ -30,7 +30,7 @@ from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
 from penstock.engine.calls import quickened
-from penstock.engine.checkpoint import STATE_FORMAT
+from penstock.engine.checkpoint import FILES, OUR_FILES, STATE_FORMAT
 from penstock.engine.executors import await_executors
 from penstock.engine.gateway import launched
 from penstock.engine.java import find_java
@@ -66,8 +66,6 @@ _DEFAULTS: Final[Mapping[str, str]] = {
     f"{_STATE}.rocksdb.changelogCheckpointing.enabled": "true",
     f"{_STATE}.rocksdb.trackTotalNumberOfRows": "false",
     f"{_STATE}.rocksdb.boundedMemoryUsage": "true",
-    # By java.nio, without child processes, and synced; a name is given once, on a folder that machines share too.
-    "spark.sql.streaming.checkpointFileManagerClass": "penstock.kernel.engine.CheckpointFiles",
 }
 # Where the user's value is added to ours instead of replacing it, and what stands between the two.
 _ADDED: Final[Mapping[str, str]] = {
@@ -185,6 +183,7 @@ def settings(name: str, *, master: str, cores: int, conf: Mapping[str, str], log
         # has loaded any jar of ours, so that the kernel has to be where Java itself finds it.
         ours["spark.driver.extraClassPath"] = str(KERNEL)
         ours["spark.hadoop.fs.file.impl"] = "penstock.kernel.engine.LocalFiles"
+        ours[FILES] = OUR_FILES
     added = {
         key: between.join(filter(None, (ours.get(key), conf[key]))) for key, between in _ADDED.items() if key in conf
     }
