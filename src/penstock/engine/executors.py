@@ -96,8 +96,8 @@ def check_sees_log(spark: SparkSession, log: OrderedLog) -> None:
         raise EngineError(
             f'the log in "{log.folder}" is not shared with the worker {host}',
             detail=f"On that machine, {what}",
-            hint="Put the log on Kafka: SET log = 'kafka://HOST:PORT/PREFIX'. One in a folder is for workers on its own "
-            "machine.",
+            hint="Put the log on Kafka: SET log = 'kafka://HOST:PORT/PREFIX'. One in a folder is for workers on its "
+            "own machine.",
         )
 
 
