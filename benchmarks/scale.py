@@ -10,6 +10,7 @@ import argparse
 import math
 import os
 import shutil
+import statistics
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,9 +18,10 @@ from itertools import product
 from pathlib import Path
 
 import numpy as np
+from pyspark.sql import SparkSession
 
 from benchmarks._report import report
-from benchmarks.engine import EVENTS, Bench, benched, per_batch, random_events
+from benchmarks.engine import EVENTS, benched, per_batch, random_events
 from penstock.engine import session
 from services.spark import spark_cluster_in
 
@@ -80,34 +82,44 @@ def jobs(large: int) -> list[Job]:
     return small + [Job(1, partitions, large) for partitions in PARTITIONS]
 
 
-def measured(master: str, folder: Path, large: int, batches: int) -> dict[Job, float]:
-    """Milliseconds of a batch of each job, the median after the first few."""
-    found = {}
+@dataclass(frozen=True)
+class Size:
+    """How large the large batches are, how many batches a job has, how often it is run after it was once for warmth."""
+
+    large: int
+    batches: int
+    rounds: int
+
+
+def measured(master: str, folder: Path, size: Size) -> dict[Job, float]:
+    """Milliseconds of a batch of each job: the median of the rounds, and of the batches after the first few."""
+    found: dict[Job, list[float]] = {job: [] for job in jobs(size.large)}
     with session("scale", master=master, conf=CONF) as spark:
-        for job in jobs(large):
-            print(f"{master}: {job.name} ...", flush=True)
-            spark.conf.set("spark.sql.shuffle.partitions", job.partitions)
-            with benched(spark, folder / "bench") as bench:
-                fill(bench, job.rows, batches)
-                found[job] = 1000 * per_batch(bench.penstock(job.name, job.sql(), job.rows), WARM)
-    return found
+        for at in range(size.rounds + 1):
+            print(f"{master}: round {at} of {size.rounds} ...", flush=True)
+            for job, times in found.items():
+                times.append(run(spark, folder, job, size.batches))
+    return {job: statistics.median(times[1:]) for job, times in found.items()}
 
 
-def fill(bench: Bench, rows: int, batches: int) -> None:
-    bench.log.create_topic("events", "k BIGINT, v BIGINT")
-    for seed in range(batches):
-        bench.log.append("events", random_events(rows, KEYS, seed))
+def run(spark: SparkSession, folder: Path, job: Job, batches: int) -> float:
+    spark.conf.set("spark.sql.shuffle.partitions", job.partitions)
+    with benched(spark, folder / "bench") as bench:
+        bench.log.create_topic("events", "k BIGINT, v BIGINT")
+        for seed in range(batches):
+            bench.log.append("events", random_events(job.rows, KEYS, seed))
+        return 1000 * per_batch(bench.penstock(job.name, job.sql(), job.rows), WARM)
 
 
-def scaled(folder: Path, large: int, batches: int) -> dict[str, float]:
+def scaled(folder: Path, size: Size) -> dict[str, float]:
     figures: dict[str, float] = {}
-    local = measured("local[1]", folder, large, batches)
+    local = measured("local[1]", folder, size)
     model: Model | None = None
     for executors in EXECUTORS:
         cluster = spark_cluster_in(folder / f"{executors}", workers=executors, dies_with_us=True)
         cluster.start()
         try:
-            took = measured(cluster.url, folder, large, batches)
+            took = measured(cluster.url, folder, size)
         finally:
             cluster.stop()
         if model is None:
@@ -127,7 +139,7 @@ def main() -> None:
     quick = parser.parse_args().quick
     folder = Path(tempfile.mkdtemp(prefix="penstock-bench-", dir=".")).absolute()
     try:
-        figures = scaled(folder, *((20_000, 8) if quick else (200_000, 16)))
+        figures = scaled(folder, Size(20_000, 8, 1) if quick else Size(200_000, 16, 3))
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     if (cores := os.cpu_count() or 1) < max(EXECUTORS):

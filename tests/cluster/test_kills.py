@@ -39,6 +39,12 @@ def label(customer):
 def labels(spark):
     return spark.table("orders").select("id", label("customer").alias("label"))
 """
+QUICK = {
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.adaptive.enabled": "false",
+}
+"""Over a few rows most of an executor's time would go into compiling."""
 WORDING = "def loud(text):\n    return text.upper()\n"
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(3600)]
 
@@ -63,6 +69,7 @@ def made(folder: Path, seed: int, kafka: Cluster, prefix: str) -> ClusterShop:
         "checkpoints": str(folder / "shared"),
         "spark.executor.memory": "512m",
         "spark.executor.extraJavaOptions": JAVA,
+        **QUICK,
         **SETTINGS,
     }
     shop = ClusterShop(folder / "at 0" / "shop", Random(seed), settings, servers=kafka.servers, prefix=prefix)
