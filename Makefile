@@ -11,7 +11,7 @@ BENCHMARKS := $(filter-out _%,$(notdir $(basename $(wildcard benchmarks/*.py))))
 PYTEST := $(BIN)/python -m pytest -q -n 2 --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help setup kernel demo test check lint soak fuzz bench bench-log bench-queue bench-engine bench-tpch bench-growth bench-windows bench-nexmark bench-rivals bench-latency bench-kafka bench-stores bench-serve flink kafka kafka-stop kafka-jars rabbitmq rabbitmq-stop postgres postgres-stop redis redis-stop format wheel clean
+.PHONY: help setup kernel demo test check lint soak fuzz bench bench-log bench-queue bench-engine bench-tpch bench-growth bench-windows bench-nexmark bench-rivals bench-latency bench-kafka bench-stores bench-serve bench-scale flink cluster cluster-stop kafka kafka-stop kafka-jars rabbitmq rabbitmq-stop postgres postgres-stop redis redis-stop format wheel clean
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -81,6 +81,15 @@ bench-stores: setup ## how many changed rows stores of views take in a second: P
 
 bench-serve: setup ## look-ups over HTTP on one core, and 500 readers that follow a view's changes
 	@$(BIN)/python -m benchmarks.serve
+
+bench-scale: setup ## what a batch costs on a cluster of 1, 2 and 4 executors, and the model for larger ones
+	@$(BIN)/python -m benchmarks.scale
+
+cluster: $(READY) ## Spark's standalone cluster on loopback, a master at port 7077 and WORKERS=2, from PySpark's own jars
+	@$(BIN)/python -m services.spark start $(or $(WORKERS),2)
+
+cluster-stop: $(READY) ## end what `make cluster` has started
+	@$(BIN)/python -m services.spark stop
 
 kafka: $(READY) ## Apache Kafka on loopback, port 9092; NODES=3 are three nodes; its jars are fetched with Maven
 	@$(BIN)/python -m services.kafka start $(or $(NODES),1)

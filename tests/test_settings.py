@@ -64,6 +64,17 @@ def test_checkpoints_on_this_machine_are_synced_those_on_a_cluster_are_the_clust
 def test_a_cluster_is_not_told_to_call_back_to_this_machine_only() -> None:
     assert "spark.driver.host" in chosen("local[2]")
     assert "spark.driver.host" not in chosen("spark://somewhere:7077")
+    assert "spark.driver.host" not in chosen("yarn")
+    assert chosen("spark://127.0.0.1:7077,localhost:7077")["spark.driver.host"] == "127.0.0.1"
+
+
+def test_on_a_cluster_files_of_state_are_named_by_who_has_written_them() -> None:
+    version = "spark.sql.streaming.stateStore.checkpointFormatVersion"
+    assert [chosen(master).get(version) for master in ("local[2]", "spark://somewhere:7077", "yarn")] == [
+        None,
+        "2",
+        "2",
+    ]
 
 
 def test_a_setting_that_spark_would_ignore_is_refused() -> None:

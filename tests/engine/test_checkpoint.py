@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from penstock.engine.checkpoint import check_fits
+from penstock.engine.checkpoint import STATE_FORMAT, check_fits
 from penstock.engine.lineage import Lineage, begun, newest
 from penstock.engine.run import prepared
 from penstock.errors import EngineError
@@ -35,6 +35,21 @@ def append(bench: Bench, *ids: int) -> None:
 
 def restarted(bench: Bench) -> None:
     bench.start(max_records_per_batch=1)
+
+
+@pytest.mark.parametrize(("begun", "later"), [("1", "2"), ("2", "1")])
+def test_a_checkpoint_goes_on_in_the_format_in_which_it_was_begun(
+    bench: Callable[..., Bench], begun: str, later: str
+) -> None:
+    one = bench(ORDERS, max_records_per_batch=1)
+    for version in (begun, later, later):
+        one.spark.conf.set(STATE_FORMAT, version)
+        append(one, 0, 1, 2)
+        one.drain()
+        restarted(one)
+    one.check()
+    assert {row["city"]: row["n"] for row in one.content("cities")} == {"Basel": 6, "Bern": 3}
+    assert {path.read_text()[:2] for path in (checkpoint(one) / "commits").glob("[0-9]*")} == {f"v{begun}"}
 
 
 @pytest.fixture

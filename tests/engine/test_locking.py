@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
+from socket import gethostname
 
 import pytest
 
@@ -31,7 +32,7 @@ def test_a_folder_that_another_process_works_on_is_waited_for(tmp_path: Path) ->
         assert holder.stdout.readline() == "held\n"
         with pytest.raises(EngineError) as error, locked(tmp_path, "shop", patience=SHORT):
             pass
-        assert error.value.detail == f"Process {holder.pid} has not left within 0.05 seconds."
+        assert error.value.detail == f"Process {holder.pid} on {gethostname()} has not left within 0.05 seconds."
         holder.stdin.close()
         with locked(tmp_path, "shop"):
             holder.wait()

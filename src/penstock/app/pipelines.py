@@ -27,10 +27,13 @@ from penstock.app.telemetry import check_protocol, heard
 from penstock.engine.asked import told_since
 from penstock.engine.checkpoint import check_fits
 from penstock.engine.compile import compiled
+from penstock.engine.executors import Attendance, check_sees_checkpoints, check_sees_log
 from penstock.engine.explain import explained
 from penstock.engine.fingerprint import check_unchanged, fingerprint_of
+from penstock.engine.kafka import lies_in_kafka
 from penstock.engine.lineage import newest
-from penstock.engine.locking import locked
+from penstock.engine.locking import LOCK, locked
+from penstock.engine.master import is_local
 from penstock.engine.plangraph import plan_graph
 from penstock.engine.plantext import plan_text
 from penstock.engine.query import Query, Tuning
@@ -91,6 +94,16 @@ class Opened:
         """Where the tables of the views are."""
         return self.pipeline.options.store or self.place.store
 
+    @property
+    def checkpoints(self) -> Path:
+        """The folder of the lineages, which whoever works on them locks."""
+        return self.place.checkpoints(self.pipeline)
+
+    @property
+    def on_cluster(self) -> bool:
+        """Whether executors do the work that may not see what this process sees."""
+        return not is_local(self.setting.master)
+
     @contextmanager
     def opened_log(self, *, create: bool = True, **how: Unpack[Opening]) -> Iterator[OrderedLog]:
         with opened_log(self.log, self.place.opening(self.pipeline, **how), create=create) as log:
@@ -148,12 +161,14 @@ def working(at: Opened, watch: Watch = NOBODY, *, anew: bool = False, once: bool
     """Inside, the pipeline can be driven, and its store follows. A pipeline that is refused leaves nothing behind. With
     `anew` it begins a new lineage; for `once`, what is in the log now has its place in the order.
     """
-    name, home = at.pipeline.name, at.place.home
+    name, home = at.pipeline.name, at.checkpoints
     # What is held is held until Spark is gone: it may be writing to the log and the checkpoint until then.
     with at.place.hinted(), ExitStack() as held, at.session() as spark:
         plan = compiled(spark, at.pipeline)
         log = held.enter_context(at.opened_log(say=watch.on_wait, admits=True, owner=epoch_name(at.pipeline)))
         ensure_sources(log, at.pipeline)
+        if at.on_cluster and not lies_in_kafka(log.folder):
+            check_sees_log(spark, log)
         on_trouble, stored = _naming(at.place, watch.on_trouble), StoreClock()
         if at.store != at.place.store:  # what lies there would be taken for the answers
             remove(at.place.store)
@@ -169,6 +184,8 @@ def working(at: Opened, watch: Watch = NOBODY, *, anew: bool = False, once: bool
         # An older run sees this and leaves; only then can we have the lock. If a newer one comes meanwhile, we leave.
         epoch = raised_epoch(log, at.pipeline)
         held.enter_context(locked(home, name))
+        if at.on_cluster:
+            check_sees_checkpoints(spark, home / LOCK, name)
         ready = prepared(spark, at.pipeline, log, home, anew=anew, plan=plan)
         counts = Counts(log, [relation.topic for relation in at.pipeline.relations])
         alerts = {view.name: most for view in at.pipeline.views if (most := view.options.late_alert) is not None}
@@ -232,6 +249,7 @@ def run_pipeline(  # noqa: PLR0913 (what a command knows)
         if close:
             end_time(at.log, loaded.pipeline)
 
+        attendance = Attendance(at.spark, watch.on_wait or (lambda _: None)) if loaded.on_cluster else None
         query = at.run.start(once=once, on_stage=watch.on_stage)
 
         def tell(*, now: bool = False) -> None:
@@ -241,6 +259,8 @@ def run_pipeline(  # noqa: PLR0913 (what a command knows)
 
         def told_and_stopped() -> bool:
             tell()
+            if attendance is not None:
+                attendance.look()
             return stop()
 
         try:
@@ -261,7 +281,7 @@ def explain(path: Path, view: str | None = None, *, setting: Setting = HERE) -> 
 def reset(path: Path, *, setting: Setting = HERE) -> int:
     """Begins a new lineage, which the next run computes from the log; its number."""
     at = opened(path, setting)
-    name, home = at.pipeline.name, at.place.home
+    name, home = at.pipeline.name, at.checkpoints
     with at.place.hinted(), ExitStack() as held:
         if home.is_dir():  # a run that is under way is found before Spark is started
             held.enter_context(locked(home, name))

@@ -6,7 +6,7 @@
     shop/.penstock/views.sqlite   the answers
     shop/.penstock/files          those that are kept as files
     shop/.penstock/sinks          how far webhooks and e-mails have come
-    shop/.penstock/lineages       checkpoints
+    shop/.penstock/lineages       checkpoints, unless the pipeline names a folder for them
 
 A pipeline that is one file of another name (`shop/spend.sql`) has its answers and checkpoints under that name
 (`shop/.penstock/spend`), so that several can lie side by side and share a log.
@@ -68,6 +68,13 @@ class Place:
         """Where the log is: as the command says, else as the pipeline says, else at home."""
         named = pipeline.options.log or Path(HOME) / "log" if given is None else where_of(given)
         return named if isinstance(named, OnKafka) or given is not None else self.folder / named
+
+    def checkpoints(self, pipeline: Pipeline) -> Path:
+        """Where lineages lie: at home, or in the folder that the pipeline names, under its own name there. Executors,
+        who stand elsewhere, are told of it.
+        """
+        named = pipeline.options.checkpoints
+        return (self.home if named is None else self.folder / named / pipeline.name).absolute()
 
     def opening(self, pipeline: Pipeline, **how: Unpack[Opening]) -> How:
         """What a log on Kafka is opened with; its mirror lies at home, and settings of the client in the file that the

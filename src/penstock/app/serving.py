@@ -42,5 +42,5 @@ def served_beside(
     tell: Tell | None = None,
 ) -> Iterator[Settings]:
     """Inside, the views are served from a log that is open already."""
-    with serving(Served(log, pipeline, place.store, place.home), settings, tell=tell) as listening:
+    with serving(Served(log, pipeline, place.store, place.checkpoints(pipeline)), settings, tell=tell) as listening:
         yield listening

@@ -41,7 +41,7 @@ def verify(path: Path, view: str | None = None, *, setting: Setting = HERE) -> I
     """The verdict on each view, or on one."""
     at = opened(path, setting)
     wanted = at.pipeline.views if view is None else (at.pipeline.view(view),)
-    if newest(at.place.home, at.pipeline.name) is None:
+    if newest(at.checkpoints, at.pipeline.name) is None:
         raise ViewError(
             f'pipeline "{at.pipeline.name}" has not run yet', hint=f"Run it first: penstock run {at.place} --once"
         )
@@ -60,7 +60,7 @@ def verdicts(at: Opened, views: Iterable[View], log: OrderedLog, spark: Any) -> 
 
 def check_same(at: Opened, log: OrderedLog, fingerprint: dict[str, Any]) -> None:
     """What the store holds was computed by this pipeline, as it is now."""
-    lineage = newest(at.place.home, at.pipeline.name)
+    lineage = newest(at.checkpoints, at.pipeline.name)
     assert lineage is not None
     check_unchanged(lineage, fingerprint)
     position = position_of(at.store, at.pipeline.name)

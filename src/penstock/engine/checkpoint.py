@@ -9,10 +9,15 @@ again, and as long as they read the same frames they change nothing (`batches.py
 import json
 from pathlib import Path
 
+from pyspark.sql import SparkSession
+
 from penstock.engine.lineage import Lineage
 from penstock.errors import EngineError
 from penstock.log.protocol import OrderedLog
 
+FILES = "spark.sql.streaming.checkpointFileManagerClass"
+OUR_FILES = "penstock.kernel.engine.CheckpointFiles"
+STATE_FORMAT = "spark.sql.streaming.stateStore.checkpointFormatVersion"
 AGAIN = "Use the log it was made with, or compute the answers anew from this one: penstock reset PIPELINE"
 
 
@@ -36,6 +41,34 @@ def check_fits(lineage: Lineage, log: OrderedLog) -> None:
     if planned > framed + 1 or (over is not None and over > framed):
         known = f"the last one in the log is {framed}" if framed >= 0 else "the log has none"
         raise _ahead(lineage, f"It has batch {max(planned, over or 0)}; {known}.")
+
+
+def address(checkpoint: Path) -> str:
+    """A path of this machine, also where Spark's files lie elsewhere unless it is told otherwise."""
+    return f"file://{checkpoint.absolute()}"
+
+
+def take_up(spark: SparkSession, checkpoint: Path) -> None:
+    """The session's next query goes on with the checkpoint: by files that are synced, whose names are given once, also
+    in a folder that machines share; and with files of state that are named as they were when it was begun.
+    """
+    if spark.conf.get(FILES, None) is None:
+        spark.conf.set(FILES, OUR_FILES)
+    if (begun := _state_format(checkpoint)) is not None:
+        spark.conf.set(STATE_FORMAT, begun)
+
+
+def _state_format(checkpoint: Path) -> str | None:
+    """As the newest commit says; None before the first."""
+    newest = _newest(checkpoint / "commits")
+    if newest is None:
+        return None
+    path = checkpoint / "commits" / str(newest)
+    try:
+        version, *_ = path.read_text().splitlines()
+    except (OSError, ValueError) as error:
+        raise _damaged(path, f"{type(error).__name__}: {error}.") from error
+    return "1" if version == "v1" else "2"
 
 
 def _ahead(lineage: Lineage, detail: str) -> EngineError:

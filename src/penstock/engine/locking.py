@@ -1,11 +1,14 @@
 """Locks: one run at a time works on the checkpoints of a pipeline.
 
 There are two, because a run is two processes, and either may outlive the other: Python's, on the pipeline's folder, and
-Java's, on the checkpoint that it writes. A newer run waits a while for the older to leave, then names who holds it.
+Java's, on the checkpoint that it writes. They hold on folders that several machines share too, where the share has
+locks; those of NFS go some time after the machine of the holder has. A newer run waits a while for the older to leave,
+then names who holds it.
 """
 
 import fcntl
 import os
+import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
@@ -18,6 +21,8 @@ from penstock.engine.lineage import Lineage
 from penstock.engine.nodes import Handle
 from penstock.errors import EngineError
 
+LOCK = "lock"
+"""The file in a folder that is locked."""
 PATIENCE = timedelta(seconds=30)
 POLL = timedelta(milliseconds=20)
 
@@ -26,10 +31,10 @@ POLL = timedelta(milliseconds=20)
 def locked(home: Path, pipeline: str, *, patience: timedelta = PATIENCE) -> Iterator[None]:
     """Inside, no other Python process works on the pipeline's folder."""
     home.mkdir(parents=True, exist_ok=True)
-    with open(home / "lock", "a+") as file:
+    with open(home / LOCK, "a+") as file:
         _wait(lambda: _taken(file.fileno()), Path(file.name), pipeline, patience)
         file.truncate(0)
-        file.write(str(os.getpid()))
+        file.write(f"{os.getpid()} on {socket.gethostname()}")
         file.flush()
         yield
 
@@ -45,8 +50,9 @@ def _taken(file: int) -> bool:
 def hold(spark: SparkSession, lineage: Lineage, *, patience: timedelta = PATIENCE) -> None:
     """From now on, until it ends, no other Java process works on the lineage's checkpoint."""
     jvm: Handle = spark._jvm
-    path = lineage.folder / "lock"
-    _wait(lambda: bool(jvm.penstock.kernel.engine.Held.take(str(path))), path, lineage.pipeline, patience)
+    path = lineage.folder / LOCK
+    take, host = jvm.penstock.kernel.engine.Held.take, socket.gethostname()
+    _wait(lambda: bool(take(str(path), host)), path, lineage.pipeline, patience)
 
 
 def _wait(taken: Callable[[], bool], path: Path, pipeline: str, patience: timedelta) -> None:

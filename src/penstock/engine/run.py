@@ -20,7 +20,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from penstock.engine.batches import Batches, Committed
-from penstock.engine.checkpoint import check_fits
+from penstock.engine.checkpoint import address, check_fits, take_up
 from penstock.engine.compile import Compiled, compiled
 from penstock.engine.failing import failed
 from penstock.engine.fingerprint import check_unchanged, fingerprint_of
@@ -182,6 +182,7 @@ class Run:
     def start(self, *, once: bool, on_stage: OnStage = nobody) -> StreamingQuery:
         """Begins the query; with `once` it ends when everything that is in the log now has been read."""
         hold(self._spark, self._ready.lineage)
+        take_up(self._spark, self._ready.lineage.checkpoint)
         self._tell_idleness()
         batches = Batches(self._log, self._ready.lineage, self._epoch, self._sinks, on_stage)
         options = self._ready.pipeline.options
@@ -189,7 +190,7 @@ class Run:
             self._ready.query.streaming(self._sources(), {each.name: each.topic for each in self._relations})
             .writeStream.outputMode("append")
             .queryName(self._ready.pipeline.name)
-            .option("checkpointLocation", str(self._ready.lineage.checkpoint))
+            .option("checkpointLocation", address(self._ready.lineage.checkpoint))
             .foreachBatch(lambda frame, batch: self._commit(batches, frame, batch, on_stage))
         )
         interval = f"{options.trigger_interval // timedelta(milliseconds=1)} milliseconds"

@@ -6,7 +6,8 @@ to end, then it is killed. State and offsets that Spark has committed survive th
 not, and is run again.
 
 One process has at most one session at a time. The defaults suit one machine with 2 to 16 cores. On a
-cluster, set `spark.sql.shuffle.partitions` yourself: a checkpoint cannot go on with another number.
+cluster, set `spark.sql.shuffle.partitions` yourself: a checkpoint cannot go on with another number. A cluster
+that cannot be reached, or that gives no executor, is an error after a while.
 """
 
 import logging
@@ -29,8 +30,11 @@ from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
 from penstock.engine.calls import quickened
+from penstock.engine.checkpoint import FILES, OUR_FILES, STATE_FORMAT
+from penstock.engine.executors import await_executors
 from penstock.engine.gateway import launched
 from penstock.engine.java import find_java
+from penstock.engine.master import check_reachable, is_local, is_on_this_machine, slots
 from penstock.engine.wording import plain_text
 from penstock.errors import EngineError
 
@@ -95,14 +99,17 @@ def start(
     """A new session; whoever starts one calls `leave` in the end."""
     chosen = settings(name, master=master, cores=usable_cores(), conf=conf or {}, log_level=log_level)
     _check_surroundings()
-    # Both the driver and Spark's Java side read this when they start Python workers.
-    os.environ["PYSPARK_PYTHON"] = sys.executable
+    check_reachable(chosen["spark.master"])
+    # Both the driver and Spark's Java side read this when they start Python workers. On a cluster, Python may lie
+    # elsewhere than here.
+    if is_local(chosen["spark.master"]) or "PYSPARK_PYTHON" not in os.environ:
+        os.environ["PYSPARK_PYTHON"] = sys.executable
     # It would print every error of Spark's analysis, also those that mean no more than "compile another view first".
     PySparkLogger.getLogger("SQLQueryContextLogger").disabled = True
     others = _children()
     try:
         SparkContext._ensure_initialized(gateway=quickened(launched(SparkConf().setAll(list(chosen.items())))))
-        return SparkSession.builder.config(map=dict(chosen)).getOrCreate()
+        spark = SparkSession.builder.config(map=dict(chosen)).getOrCreate()
     except KeyboardInterrupt:
         # PySpark forgets a Java process that is still starting, and that one never ends by itself.
         for child in _children() - others:
@@ -117,6 +124,13 @@ def start(
             hint="What its Java process printed is above; with spark.driver.extraJavaOptions set to "
             "-Dpenstock.log.level=info it says more.",
         ) from error
+    if not is_local(chosen["spark.master"]):
+        try:
+            await_executors(spark)
+        except BaseException:
+            leave(spark)
+            raise
+    return spark
 
 
 def leave(spark: SparkSession, *, patience: timedelta = PATIENCE) -> None:
@@ -151,20 +165,25 @@ def settings(name: str, *, master: str, cores: int, conf: Mapping[str, str], log
         **_DEFAULTS,
         "spark.app.name": name,
         "spark.master": master,
-        "spark.sql.shuffle.partitions": str(_slots(master) or cores),
+        "spark.sql.shuffle.partitions": str(slots(master) or cores),
         "spark.jars": str(KERNEL),
         "spark.sql.extensions": "org.apache.spark.sql.penstock.Extensions",
         "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={LOGGING.as_uri()} "
         f"-Dpenstock.log.level={log_level.lower()}{_collector(conf)}{_archive(conf)}",
     }
-    if master.startswith("local"):
+    if is_on_this_machine(master):
         # No name look-up, no open port: machines with odd host names start as quickly as others.
         ours |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+    if not is_local(master):
+        # Files of state are named by who has written them: a task that everybody holds for dead, and that still writes
+        # at its end, spoils nothing.
+        ours[STATE_FORMAT] = "2"
+    if master.startswith("local"):
         # Checkpoints are on this machine's disk: no child processes, and synced. Spark uses its file system before it
         # has loaded any jar of ours, so that the kernel has to be where Java itself finds it.
         ours["spark.driver.extraClassPath"] = str(KERNEL)
         ours["spark.hadoop.fs.file.impl"] = "penstock.kernel.engine.LocalFiles"
-        ours["spark.sql.streaming.checkpointFileManagerClass"] = "penstock.kernel.engine.CheckpointFiles"
+        ours[FILES] = OUR_FILES
     added = {
         key: between.join(filter(None, (ours.get(key), conf[key]))) for key, between in _ADDED.items() if key in conf
     }
@@ -193,15 +212,6 @@ def usable_cores() -> int:
     """The cores that this process may use, but at least 2 and at most 16."""
     allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 2
     return min(max(allowed, 2), 16)
-
-
-def _slots(master: str) -> int | None:
-    """How many tasks `master` runs at once, where its name says so."""
-    if found := re.fullmatch(r"local\[(\d+)(?:,\s*\d+)?\]", master):
-        return int(found[1])
-    if found := re.fullmatch(r"local-cluster\[\s*(\d+)\s*,\s*(\d+)\s*,.*\]", master):
-        return int(found[1]) * int(found[2])
-    return 1 if master == "local" else None
 
 
 def _check_surroundings() -> None:

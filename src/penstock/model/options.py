@@ -255,6 +255,7 @@ READERS: Mapping[Kind, Mapping[str, Callable[[str, object], object]]] = {
         "time_zone": _text,
         "log": _log,
         "kafka_settings": _path,
+        "checkpoints": _path,
         "store": _address((OnPostgres, OnRedis), store_of),
         "smtp": _address(Smtp, smtp_of),
     },

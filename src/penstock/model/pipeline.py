@@ -38,6 +38,7 @@ class PipelineOptions:
 
     `trigger_interval` is the time from the start of one batch to the start of the next, if the first is done by then.
     Without `shuffle_partitions` there are as many as tasks at once; without `log` the log lies where the command says.
+    `checkpoints` is a folder that all machines of a cluster share, where state and checkpoints lie.
     `kafka_settings` is a file with settings of Kafka's client, for a log that is there.
     `store` is where the tables of views are kept, if not beside the pipeline; `smtp` the server that takes e-mails.
     `memory` is that of Spark's driver, which on one machine is all there is.
@@ -51,6 +52,7 @@ class PipelineOptions:
     time_zone: str = "UTC"
     log: Where | None = None
     kafka_settings: Path | None = None
+    checkpoints: Path | None = None
     store: OnServer | None = None
     smtp: Smtp | None = None
     spark: Mapping[str, str] = field(default_factory=dict, hash=False)

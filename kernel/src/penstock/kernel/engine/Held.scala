@@ -12,20 +12,20 @@ import scala.collection.mutable
 object Held {
   private val locks = mutable.Map.empty[Path, FileLock]
 
-  /** Whether this process has the lock now; whoever has it is named in the file. */
-  def take(path: String): Boolean = synchronized {
+  /** Whether this process has the lock now; whoever has it, and where, is named in the file. */
+  def take(path: String, host: String): Boolean = synchronized {
     val file = Paths.get(path).toAbsolutePath
-    locks.contains(file) || taken(file).exists { lock =>
+    locks.contains(file) || taken(file, host).exists { lock =>
       locks(file) = lock
       true
     }
   }
 
-  private def taken(file: Path): Option[FileLock] = {
+  private def taken(file: Path, host: String): Option[FileLock] = {
     val channel = FileChannel.open(file, StandardOpenOption.CREATE, StandardOpenOption.WRITE)
     val lock = Option(channel.tryLock())
     if (lock.isEmpty) channel.close()
-    else channel.truncate(0).write(ByteBuffer.wrap(ProcessHandle.current.pid.toString.getBytes("US-ASCII")))
+    else channel.truncate(0).write(ByteBuffer.wrap(s"${ProcessHandle.current.pid} on $host".getBytes("UTF-8")))
     lock
   }
 }
