@@ -5,6 +5,7 @@ reference library of Standard Webhooks.
 import json
 import ssl
 import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -65,7 +66,9 @@ def receiving(port: int = 0, *, certificate: Path | None = None) -> Iterator[Rec
         protocol_version = "HTTP/1.1"
 
         def do_POST(self) -> None:
-            body = self.rfile.read(int(self.headers["content-length"]))
+            body = self.rfile.read(length := int(self.headers["content-length"]))
+            if len(body) < length:  # who sent it has died meanwhile
+                return
             headers = {name.lower(): value for name, value in self.headers.items()}
             status, told = receiver.add(Posted(self.path, headers, body))
             self.send_response(status)
@@ -77,8 +80,14 @@ def receiving(port: int = 0, *, certificate: Path | None = None) -> Iterator[Rec
         def log_message(self, *_: object) -> None:
             pass
 
-    server = ThreadingHTTPServer(("127.0.0.1", port), Handler)
-    server.daemon_threads = True
+    class Server(ThreadingHTTPServer):
+        daemon_threads = True
+
+        def handle_error(self, request: Any, client_address: Any) -> None:
+            if not isinstance(sys.exc_info()[1], ConnectionError):  # who asked has died meanwhile
+                super().handle_error(request, client_address)
+
+    server = Server(("127.0.0.1", port), Handler)
     if certificate is not None:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(certificate)

@@ -12,6 +12,7 @@ import pytest
 
 from penstock.app.excising import excise
 from penstock.log import Log
+from penstock.views.sinks.delivering import dead_topic
 from tests.app.test_pipelines import Shop
 from tests.texts import refused
 
@@ -61,6 +62,10 @@ def test_no_file_holds_the_key_and_the_views_are_computed_without_it(shop: Shop)
     shop.append("people", {"name": KEY, "city": "Rome"}, {"name": "bob", "city": "Oslo"})
     shop.append("visits", {"id": 1, "person": KEY}, {"id": 2, "person": "bob"}, {"id": 3, "person": KEY})
     shop.run("run", "shop", "--once")
+    letters = dead_topic("shop", "visitors", "webhook")
+    with Log.open(home / "log", create=False) as log:
+        log.create_topic(letters, "body STRING")
+        log.append(letters, [{"body": KEY}])
     before = with_key(home)
     assert {path.split("/")[0] for path in before} == {"log", "views.sqlite", "lineages", "files"}, before
 

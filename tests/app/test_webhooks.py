@@ -279,10 +279,15 @@ def test_secrets_that_are_none_are_told_of_and_not_shown(
 def test_a_memory_of_another_log_is_refused(log: Log, shop: Shop, receiver: Receiver, tmp_path: Path) -> None:
     with sinking(log, tmp_path, to(receiver)):
         pass
+    memory = tmp_path / ".penstock/sinks/spend.webhook.json"
     with Log.open(tmp_path / "other") as other:
         hidden = {"folder": tmp_path, "this": other.identity, "that": log.identity}
         with refused("app/sink-of-another-log", **hidden), sinking(other, tmp_path, to(receiver)):
             pass
+    memory.write_text('{"format": 2}')
+    with sinking(log, tmp_path, to(receiver), to_the_end=False) as told:  # the run goes on
+        assert soon(lambda: bool(told))
+    assert [error.primary for error in told] == [f'"{memory}" cannot be read']
 
 
 def test_what_was_compacted_before_it_went_out_is_said_to_be_lost(

@@ -6,14 +6,15 @@ What one is behind at the end of a run the next run sends; only a run that is to
 import os
 import socket
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
 from importlib.util import find_spec
 from random import Random
 from typing import Protocol
 
 from penstock.app.keeping import OnTrouble, Stop, Work, working_beside
 from penstock.app.place import Place
-from penstock.errors import ViewError
+from penstock.errors import PenstockError, ViewError
 from penstock.log.disk import Disk
 from penstock.log.opening import settings_in
 from penstock.log.protocol import OrderedLog
@@ -40,26 +41,39 @@ def sinks_at_work(
 ) -> Iterator[None]:
     """Inside, all sinks follow the log; with `to_the_end` all that was committed has gone out after it."""
 
-    def of(sink: Sink) -> Work:
+    def of(make: Callable[[], Sink]) -> Work:
+        made: list[Sink] = []
+        with suppress(PenstockError):  # it is told of as everything else that fails
+            made.append(make())  # now: a sink that is new begins here
+
         def work(stop: Stop | None, well: Callable[[], None]) -> None:
             if stop is not None or to_the_end:
-                sink.run(stop, well)
+                if not made:
+                    made.append(make())
+                made[0].run(stop, well)
 
         return work
 
     with ExitStack() as stack:
         for view in pipeline.views:
-            for what, sink in _sinks(place, pipeline, Source(log, pipeline.name, view.name), on_trouble):
-                stack.enter_context(working_beside(f'the {what} of view "{view.name}"', of(sink), on_trouble))
+            for what, make in _sinks(place, pipeline, Source(log, pipeline.name, view.name), on_trouble):
+                stack.enter_context(working_beside(f'the {what} of view "{view.name}"', of(make), on_trouble))
         yield
 
 
-def _sinks(place: Place, pipeline: Pipeline, source: Source, on_trouble: OnTrouble) -> Iterator[tuple[str, Sink]]:
+def _sinks(
+    place: Place, pipeline: Pipeline, source: Source, on_trouble: OnTrouble
+) -> Iterator[tuple[str, Callable[[], Sink]]]:
+    """What a view has, by its kind, to be made."""
     for courier in _couriers(place, pipeline, source):
-        memory = Memory(source.log, place.sinks / f"{source.view}.{courier.kind}.json", Disk())
-        yield courier.kind, Delivery(source, courier, memory, tell=on_trouble, chance=Random())
+        yield courier.kind, partial(_delivery, place, source, courier, on_trouble)
     if (topic := pipeline.view(source.view).options.kafka) is not None:
-        yield "topic of Kafka", _topic(place, pipeline, source, topic)
+        yield "topic of Kafka", partial(_topic, place, pipeline, source, topic)
+
+
+def _delivery(place: Place, source: Source, courier: Courier, on_trouble: OnTrouble) -> Delivery:
+    memory = Memory(source.log, place.sinks / f"{source.view}.{courier.kind}.json", Disk())
+    return Delivery(source, courier, memory, tell=on_trouble, chance=Random())
 
 
 def _topic(place: Place, pipeline: Pipeline, source: Source, topic: KafkaTopic) -> "kafka.TopicSink":

@@ -75,7 +75,7 @@ class KafkaTopic:
 
 def webhook_of(text: str) -> Webhook:
     found = _split(text)
-    if found is None or found.scheme not in HTTP or not found.hostname or found.fragment:
+    if found is None or found.scheme not in HTTP or not found.hostname or found.fragment or not text.isascii():
         raise ModelError("this is no address for webhooks", hint="Write https://HOST/PATH.")
     return Webhook(text)
 

@@ -157,4 +157,5 @@ def _json(row: object) -> str:
 
 def _answer(code: int, text: bytes | str) -> str:
     said = text.decode(errors="replace") if isinstance(text, bytes) else text
-    return f"It answered {code} {' '.join(said.split())[:200]}".rstrip()
+    plain = "".join(each if each.isprintable() else " " for each in said)  # a terminal shows it
+    return f"It answered {code} {' '.join(plain.split())[:200]}".rstrip()

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
+from http import HTTPStatus
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -60,14 +61,14 @@ class Post:
             "webhook-signature": signature(secrets, parcel.id, now, body),
         }
         try:
-            status, reason, wait = self._posted(body, self._headers | signed)
+            status, wait = self._posted(body, self._headers | signed)
         except (OSError, HTTPException) as error:
             self.close()
             raise Undelivered(_reason(error)) from error
         if status == GONE:
             raise Unwanted
         if not 200 <= status < 300:
-            raise Undelivered(f"It answered {status} {reason}".rstrip(), wait=wait)
+            raise Undelivered(f"It answered {_named(status)}", wait=wait)
 
     def close(self) -> None:
         if self._connection is not None:
@@ -88,8 +89,8 @@ class Post:
         at = time_text(self._source.appended_at(position.frame))
         return json.dumps({"type": f"{view.name}.{news.kind}", "timestamp": at, "data": data}, separators=(",", ":"))
 
-    def _posted(self, body: bytes, headers: dict[str, str]) -> tuple[int, str, float]:
-        """The answer's status, in words, and for how long it wants to be left alone."""
+    def _posted(self, body: bytes, headers: dict[str, str]) -> tuple[int, float]:
+        """The answer's status, and for how long the receiver wants to be left alone."""
         kept = self._connection
         if kept is not None:
             try:
@@ -107,14 +108,20 @@ class Post:
         self._connection = made
         return made
 
-    def _exchange(self, connection: HTTPConnection, body: bytes, headers: dict[str, str]) -> tuple[int, str, float]:
+    def _exchange(self, connection: HTTPConnection, body: bytes, headers: dict[str, str]) -> tuple[int, float]:
         connection.request("POST", self._target, body, headers)
         answer = connection.getresponse()
-        found = answer.status, answer.reason, _wait(answer)
+        found = answer.status, _wait(answer)
         answer.read(MOST_READ)
         if not answer.isclosed():  # there is more: a new connection costs less than to read it
             self.close()
         return found
+
+
+def _named(status: int) -> str:
+    """With the words that it has by HTTP: those of the receiver may be anything."""
+    known = next((each for each in HTTPStatus if each == status), None)
+    return f"{status} {known.phrase}" if known else str(status)
 
 
 def _wait(answer: HTTPResponse) -> float:
