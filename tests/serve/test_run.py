@@ -14,6 +14,7 @@ from penstock.app import place_of
 from penstock.app.beginning import begin
 from penstock.app.serving import served_pipeline
 from penstock.serve import Settings
+from tests.collector import collecting
 from tests.serve.client import Client
 
 MAIN = [sys.executable, "-c", "from penstock.cli import main; main()"]
@@ -51,7 +52,15 @@ def test_a_run_serves_what_it_keeps_right(tmp_path: Path) -> None:
     begin(tmp_path / "shop")
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PENSTOCK")}
     command = [*MAIN, "run", str(tmp_path / "shop"), "--serve", "--bind", "127.0.0.1:0", "--log-format", "json"]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment) as process:
+    with (
+        collecting() as collector,
+        subprocess.Popen(
+            command,
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**environment, "OTEL_EXPORTER_OTLP_ENDPOINT": collector.url},
+        ) as process,
+    ):
         try:
             assert process.stderr is not None
             said = [json.loads(process.stderr.readline()) for _ in range(2)]
@@ -69,5 +78,6 @@ def test_a_run_serves_what_it_keeps_right(tmp_path: Path) -> None:
                     _check_shown(each)
             process.send_signal(signal.SIGTERM)
             assert process.wait(timeout=60) == 130
+            assert {"batch", "planning", "storing"} <= {span.name for span in collector.spans()}
         finally:
             process.kill()

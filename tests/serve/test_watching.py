@@ -114,7 +114,9 @@ def test_the_diary_is_bounded_and_a_new_run_goes_on_with_it(tmp_path: Path) -> N
             assert len((tmp_path / BATCHES).read_bytes().splitlines()) <= 20
 
 
-@pytest.mark.parametrize("rest", [b'{"batch":3,"fra', b"\0\0\0\0", b'{"batch":3,"late":{}', b'{"batch":3}'])
+@pytest.mark.parametrize(
+    "rest", [b'{"batch":3,"fra', b"\0\0\0\0", b'{"batch":3,"late":{}', b'{"batch":3}', b'{"batch":3,"f{"batch":4}\n']
+)
 def test_a_torn_line_counts_for_nothing_and_the_next_run_drops_it(tmp_path: Path, rest: bytes) -> None:
     diary = Diary(tmp_path)
     diary.add([done(1), done(2)])

@@ -9,7 +9,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from time import monotonic, perf_counter
+from time import monotonic, perf_counter, time
 from typing import Any
 
 from penstock.app.counting import Counts
@@ -25,6 +25,14 @@ PATIENCE_SECONDS = 2.0
 MOST_WAITING = 10_000
 Ask = Callable[[int], Iterable[Told]]
 """What Spark tells of the batches after one."""
+
+
+@dataclass(frozen=True)
+class Written:
+    """A batch as it was written down, and when its frame was in the log, in seconds of Unix time."""
+
+    line: dict[str, Any]
+    framed_at: float
 
 
 class StoreClock:
@@ -95,16 +103,16 @@ class Chronicle:
     def add(self, done: Committed) -> None:
         self._waiting.append(done)
 
-    def write(self, ask: Ask, *, now: bool = False) -> None:
+    def write(self, ask: Ask, *, now: bool = False) -> list[Written]:
+        """Writes what is due, if anything is; which batches those were."""
         if not self._waiting or (monotonic() < self._due_at and not now):
-            return
+            return []
         self._due_at = monotonic() + EVERY_SECONDS
         self._learn(ask(self._asked))
         ready = []
         while self._waiting and (now or self._is_known(self._waiting[0])):
             ready.append(self._waiting.popleft())
-        if ready:
-            self._write(ready)
+        return self._written(ready) if ready else []
 
     def _learn(self, news: Iterable[Told]) -> None:
         for told in news:
@@ -118,7 +126,7 @@ class Chronicle:
             return True
         return perf_counter() - done.framed > PATIENCE_SECONDS
 
-    def _write(self, ready: list[Committed]) -> None:
+    def _written(self, ready: list[Committed]) -> list[Written]:
         lines = [self._line(done) for done in ready]
         marks = self._watermarks(ready[-1].end)  # Java is asked for them: once, and not for every batch
         lines[-1]["watermarks"] = {stream: time_of(micros).isoformat() for stream, micros in marks.items()}
@@ -128,6 +136,8 @@ class Chronicle:
         self._sum_up(lines[-1]["watermarks"], ready[-1].open)
         self._told = {batch: told for batch, told in self._told.items() if batch > ready[-1].batch}
         self._stored.forget(ready[-1].batch)
+        clock = time() - perf_counter()
+        return [Written(line, clock + done.framed) for done, line in zip(ready, lines, strict=True)]
 
     def _sum_up(self, watermarks: Mapping[str, str], open: Mapping[str, int]) -> None:
         now = {"watermarks": watermarks, "open": dict(open), "state": self._state}

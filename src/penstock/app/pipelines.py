@@ -5,6 +5,7 @@ log is drained (`once`), when `stop` says so, on Ctrl-C, on an error. Then Spark
 log stands, and another run can go on.
 """
 
+import os
 import signal
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
@@ -20,6 +21,7 @@ from penstock.app.keeping import filed, kept
 from penstock.app.place import Opening, Place, place_of
 from penstock.app.progress import Meter, Progress
 from penstock.app.stores import remove
+from penstock.app.telemetry import check_protocol, heard
 from penstock.engine.asked import told_since
 from penstock.engine.checkpoint import check_fits
 from penstock.engine.compile import compiled
@@ -137,6 +139,7 @@ class Working:
     run: Run
     meter: Meter
     chronicle: Chronicle
+    lineage: int
 
 
 @contextmanager
@@ -176,7 +179,7 @@ def working(at: Opened, watch: Watch = NOBODY, *, anew: bool = False, once: bool
             log.settle()
         run = Run(spark, log, home, ready, _both(meter.add, chronicle.add), epoch)
         watch.on_ready(ready.lineage.number, at.log)
-        yield Working(spark, log, run, meter, chronicle)
+        yield Working(spark, log, run, meter, chronicle, ready.lineage.number)
 
 
 def _begun_diary(at: Opened, ready: Prepared) -> Diary:
@@ -218,14 +221,20 @@ def run_pipeline(  # noqa: PLR0913 (what a command knows)
     `beside` it is done meanwhile, with the run's log.
     """
     loaded = opened(path, setting)
-    with working(loaded, watch, anew=anew, once=once) as at, beside(loaded, at.log):
+    check_protocol(os.environ)
+    with (
+        working(loaded, watch, anew=anew, once=once) as at,
+        beside(loaded, at.log),
+        heard(os.environ, loaded.pipeline.name, at.lineage) as hear,
+    ):
         if close:
             end_time(at.log, loaded.pipeline)
 
         query = at.run.start(once=once, on_stage=watch.on_stage)
 
         def tell(*, now: bool = False) -> None:
-            at.chronicle.write(partial(told_since, query), now=now)
+            for written in at.chronicle.write(partial(told_since, query), now=now):
+                hear(written)
             at.meter.tell(now=now)
 
         def told_and_stopped() -> bool:

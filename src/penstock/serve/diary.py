@@ -73,7 +73,11 @@ def run_in(folder: Path) -> dict[str, Any] | None:
 
 def batches_in(folder: Path, most: int) -> list[dict[str, Any]]:
     """The last batches, the oldest first; one that was run again counts as it was the last time."""
-    found = {each["batch"]: each for each in map(json.loads, _whole_lines(folder / BATCHES)[-most:])}
+    found: dict[int, dict[str, Any]] = {}
+    for line in _whole_lines(folder / BATCHES)[-most:]:
+        with suppress(ValueError):  # two that were torn, on a disk that was full
+            one = json.loads(line)
+            found[one["batch"]] = one
     return list(found.values())
 
 

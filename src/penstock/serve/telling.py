@@ -15,7 +15,11 @@ LEVELS = {"trouble": "warning", "waiting": "warning", "failure": "error", "faile
 """Of events that are more than news."""
 
 
-def teller(form: Form, write: Callable[[str], Any] = sys.stderr.write) -> Tell:
+def _written(line: str) -> None:
+    sys.stderr.write(line)
+
+
+def teller(form: Form, write: Callable[[str], Any] = _written) -> Tell:
     def tell(event: str, **facts: Any) -> None:
         time = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
         if form == "json":
