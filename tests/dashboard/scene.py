@@ -2,6 +2,7 @@
 engine would write is written by hand, so that a browser finds it within a moment.
 """
 
+import fcntl
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -10,7 +11,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from penstock.log import Log, Record
+from penstock.log import Log
 from penstock.log.consumers import Delivering
 from penstock.model import load_pipeline
 from penstock.serve import Served, Settings
@@ -85,6 +86,13 @@ class Scene:
     diary: Diary
     url: str = ""
 
+    @contextmanager
+    def served(self, settings: Settings) -> Iterator[None]:
+        home = self.folder / ".penstock"
+        with serving(Served(self.log, load_pipeline(self.folder), home / "views.sqlite", home), settings) as at:
+            self.url = at.url
+            yield
+
     def batch(self, **changes: list[Pair]) -> None:
         """A batch that has read all that is in the log, is in the store and in the diary."""
         self.shop.until = self.log.mark().next_frame
@@ -132,12 +140,13 @@ def minute(at: int, city: str, orders: int) -> dict[str, Any]:
 
 
 @contextmanager
-def scene(folder: Path, settings: Settings) -> Iterator[Scene]:
-    """The shop as it is served, with some batches behind it."""
+def scene(folder: Path) -> Iterator[Scene]:
+    """The shop, with some batches behind it, as if its run went on."""
     home = folder / ".penstock"
     (home / "lineages/1").mkdir(parents=True)
     (folder / "pipeline.sql").write_text(PIPELINE)
-    with Log.open(home / "log") as log:
+    with Log.open(home / "log") as log, open(home / "lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
         log.create_topic("orders", COLUMNS, event_time="at")
         for first in range(0, ORDERS, 30):
             log.append("orders", [order(number) for number in range(first, first + 30)])
@@ -155,9 +164,7 @@ def scene(folder: Path, settings: Settings) -> Iterator[Scene]:
         )
         for n in range(1, 12):
             made.batch(spend=[(spend("Bern", 29 + n), spend("Bern", 30 + n))])
-        with serving(Served(log, load_pipeline(folder), home / "views.sqlite", home), settings) as at:
-            made.url = at.url
-            yield made
+        yield made
 
 
 def _read(log: Log) -> None:
@@ -174,7 +181,3 @@ def _read(log: Log) -> None:
             else:
                 message.acknowledge()
     assert isinstance(queue.letters(limit=1)[0].headers["penstock.reason"], bytes)
-
-
-def deletion(number: int) -> Record:
-    return Record(order(number), deleted=True)

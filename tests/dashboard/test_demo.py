@@ -46,7 +46,6 @@ def demo(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator
 
 
 def test_the_graph_of_the_demo_is_drawn_and_its_batches_come(page: Page, demo: str) -> None:
-    page.resize(1200, 1060)
     page.open(demo)
     page.wait("document.querySelectorAll('.graph .source').length === 2")
     assert page.value("[...document.querySelectorAll('.graph .view .title')].map((e) => e.textContent)") == list(VIEWS)
@@ -58,15 +57,16 @@ def test_the_graph_of_the_demo_is_drawn_and_its_batches_come(page: Page, demo: s
     page.wait(f"{batch} > {seen} + 3")
     assert all(phase in page.value(text_of(".timeline .legend")) for phase in ("computing", "appending", "storing"))
     page.wait("document.querySelector('.figures').innerText.includes('ms')")
-    pictured(page, "pipeline")
+    pictured(page, "pipeline", height=1060)
 
 
 def test_a_row_of_the_demo_changes_live(page: Page, demo: str) -> None:
-    page.open(f"{demo}/#/views/total")
+    page.open(f"{demo}/#/views/spend_by_city")
     page.wait(shows("header p", "follows the changes"))
     before = page.value("document.querySelector('tbody').innerText")
     page.wait("!!document.querySelector('tr.changed, tr.new')")
     assert page.value("document.querySelector('tbody').innerText") != before
+    pictured(page, "view", height=560)
 
 
 def test_the_records_of_the_demo_can_be_looked_into(page: Page, demo: str) -> None:

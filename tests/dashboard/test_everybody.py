@@ -89,7 +89,8 @@ def test_the_theme_that_was_chosen_stays(page: Page, shop: Scene) -> None:
 def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
     folder: Path = tmp_path_factory.mktemp("guarded")
     (folder / "tokens").write_text(f"read {TOKEN}\n")
-    with scene(folder / "shop", Settings(port=0, tokens=tokens_in(folder / "tokens"))) as shop:
+    settings = Settings(port=0, tokens=tokens_in(folder / "tokens"))
+    with scene(folder / "shop") as shop, shop.served(settings):
         yield shop
 
 

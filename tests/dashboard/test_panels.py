@@ -1,11 +1,15 @@
 """The dashboard's panels in a real browser: what they show, and that it follows what happens."""
 
+from pathlib import Path
+from urllib.parse import urlsplit
+
 import pytest
 
+from penstock.serve import Settings
 from services.chromium import Page
 from tests.dashboard.conftest import pictured
 from tests.dashboard.looking import click, fill, shows, text_of
-from tests.dashboard.scene import ORDERS, PLAN, Scene, spend
+from tests.dashboard.scene import ORDERS, PLAN, Scene, scene, spend
 
 ROWS = "[...document.querySelectorAll('tbody tr:not(.gone)')].map((row) => row.innerText.replace(/\\s+/g, ' ').trim())"
 OFFSETS = "[...document.querySelectorAll('tbody tr th')].map((cell) => Number(cell.innerText))"
@@ -68,7 +72,6 @@ def test_a_row_that_changes_is_marked_and_the_others_are_not(page: Page, shop: S
     line = page.value("document.querySelector('tr.changed').innerText").split()
     assert line == ["±", "changed", "Bern", str(now), f"{now * 3}.50"]
     assert page.value("[...document.querySelectorAll('td.changed')].length") == 2  # the key is what it was
-    pictured(page, "view")
     page.wait("/spend: \\d+ change/.test(document.querySelector('#live').textContent)")
     page.wait("!document.querySelector('tr.changed')")  # after a while it is a row like any other
 
@@ -84,6 +87,20 @@ def test_rows_that_come_and_go_are_marked(page: Page, shop: Scene) -> None:
     page.wait(shows("tr.gone", "Zug"))
     page.wait("!document.querySelector('tr.gone')")
     assert not page.value(shows("tbody", "Zug"))
+
+
+def test_a_server_that_comes_back_is_followed_from_where_it_was_left(page: Page, tmp_path: Path) -> None:
+    with scene(tmp_path / "shop") as shop:
+        with shop.served(Settings(port=0)):
+            page.open(f"{shop.url}/#/views/spend")
+            page.wait(shows("header p", "follows the changes"))
+        page.wait(shows("header p", "the server does not answer"))
+        now = one_more(shop)
+        with shop.served(Settings(port=urlsplit(shop.url).port or 0)):
+            page.wait(shows("tr.changed", f"{now * 3}.50"))
+            assert page.value(shows("header p", "follows the changes"))
+    assert all("net::ERR" in said for said in page.console)  # which the browser itself notes
+    page.console.clear()
 
 
 def test_rows_are_sorted_filtered_and_what_makes_no_sense_is_told(page: Page, shop: Scene) -> None:
@@ -111,7 +128,7 @@ def test_a_view_over_time_has_a_plot(page: Page, shop: Scene) -> None:
     assert said.startswith("orders by window: ") and "Oslo 8" in said
     dashes = "[...document.querySelectorAll('.plot .series')].map((line) => getComputedStyle(line).strokeDasharray)"
     assert page.value(f"new Set({dashes}).size") == 4
-    pictured(page, "plot")
+    pictured(page, "plot", height=660)
 
 
 def test_records_are_found_by_offset(page: Page, shop: Scene) -> None:
@@ -120,13 +137,13 @@ def test_records_are_found_by_offset(page: Page, shop: Scene) -> None:
     fill(page, "#offset", "7")
     page.press("Enter")
     page.wait(f"{OFFSETS}[0] === 7 && {OFFSETS}.length === 50")
+    pictured(page, "topic", height=620)
     click(page, "button", "Later")
     page.wait(f"{OFFSETS}[0] === 57")
     click(page, "button", "Earlier")
     page.wait(f"{OFFSETS}[0] === 7")
     click(page, "button", "Oldest")
     page.wait(f"{OFFSETS}[0] === 0")
-    pictured(page, "topic")
 
 
 def test_records_are_found_by_time(page: Page, shop: Scene) -> None:
@@ -147,7 +164,7 @@ def test_groups_queues_and_the_way_back_of_dead_letters(page: Page, shop: Scene)
     assert page.value(shows("tbody tr", "parcels"))
     click(page, "button", "Dead letters")
     page.wait(shows("td", "the address cannot be found"))
-    pictured(page, "readers")
+    pictured(page, "readers", height=740)
     fill(page, "#limit", "1")
     click(page, "form button", "Deliver again")
     page.wait("document.querySelector('#sure').open")

@@ -12,7 +12,7 @@ from starlette.responses import Response
 
 from penstock.errors import ServeError, did_you_mean
 from penstock.log import Entry, Log
-from penstock.log.consumers import Group, Queue
+from penstock.log.consumers import Consumers, Group, Queue
 from penstock.log.consumers.dead import HEADERS, dead_topic
 from penstock.model.duration import duration_text
 from penstock.serve import bodies
@@ -104,8 +104,8 @@ def routes_of(served: Served) -> APIRouter:
     @router.get("/groups", response_model=Groups, responses=bodies.troubles())
     def groups() -> Response:
         """The groups that read topics of the pipeline, and how far each has come."""
-        known = shown_topics(served)
-        found = [_group(each, set(known)) for each in _log(served).consumers.groups()] if _is_folder(served) else []
+        known, consumers = set(shown_topics(served)), _consumers(served)
+        found = [] if consumers is None else [_group(each, known) for each in consumers.groups()]
         return json_answer({"groups": [each for each in found if each["partitions"]]})
 
     @router.get("/queues", response_model=Queues, responses=bodies.troubles())
@@ -114,12 +114,12 @@ def routes_of(served: Served) -> APIRouter:
         return json_answer({"queues": [_queue(each) for each in _queues(served).values()]})
 
     @router.get("/queues/{queue}/letters", response_model=Letters, responses=bodies.troubles(404))
-    def letters(queue: str, wanted: Annotated[LettersAsked, Query()]) -> Response:
+    def dead_letters(queue: str, wanted: Annotated[LettersAsked, Query()]) -> Response:
         """The dead letters of a queue that were not delivered again, the oldest first."""
         found = _named(served, queue)
-        entries = found.letters(limit=wanted.limit)
-        topic = served.log.topic(dead_topic(found.name)) if entries else None
-        shown = [{**_died(each), "record": record_fields(topic, each)} for each in entries if topic is not None]
+        topic = served.log.topic(dead_topic(found.name))
+        letters = found.letters(limit=wanted.limit)
+        shown = [{**_died(letter), "record": record_fields(topic, letter)} for letter in letters]
         return json_answer({"queue": found.name, "letters": shown})
 
     @router.post(
@@ -141,20 +141,14 @@ def routes_of(served: Served) -> APIRouter:
     return router
 
 
-def _is_folder(served: Served) -> bool:
-    return isinstance(served.log, Log)
-
-
-def _log(served: Served) -> Log:
-    assert isinstance(served.log, Log)
-    return served.log
+def _consumers(served: Served) -> Consumers | None:
+    """Those of a log in a folder."""
+    return served.log.consumers if isinstance(served.log, Log) else None
 
 
 def _queues(served: Served) -> dict[str, Queue]:
-    if not _is_folder(served):
-        return {}
-    known = shown_topics(served)
-    return {queue.name: queue for queue in _log(served).consumers.queues() if queue.topic in known}
+    known, consumers = shown_topics(served), _consumers(served)
+    return {} if consumers is None else {each.name: each for each in consumers.queues() if each.topic in known}
 
 
 def _named(served: Served, name: str) -> Queue:

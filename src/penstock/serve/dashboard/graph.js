@@ -68,7 +68,7 @@ export function linesOf(node, facts) {
   }
   if (node.kind === "view") {
     const late = facts.late[node.title] ?? 0;
-    return [`${rate((facts.changes[node.title] ?? 0) / RECENT_SECONDS)} changes/s`, late ? `${count(late)} late` : "", late > 0];
+    return [`${rate((facts.changes[node.title] ?? 0) / RECENT_SECONDS)} changes/s`, late ? `${count(late)} late` : /(no )?key[^;:]*/.exec(node.detail)?.[0] ?? "", late > 0];
   }
   const rows = facts.stateRows[node.id];
   const kept = rows === undefined ? boundOf(node.state ?? "") : `${count(rows)} rows of state`;

@@ -85,7 +85,7 @@ function settle(columns) {
     for (const item of column) { item.y = y; y += item.height + BETWEEN; }
     for (const item of column) item.y -= y / 2;
   }
-  for (let sweep = 0; sweep < SWEEPS; sweep += 1) columns.forEach(drawTowards);
+  for (let sweep = 0; sweep < 4 * SWEEPS; sweep += 1) columns.forEach(drawTowards);
 }
 
 const middle = (item) => item.y + item.height / 2;

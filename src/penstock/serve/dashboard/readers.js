@@ -68,7 +68,7 @@ async function showLetters(place, queue, refresh) {
 
 function lettersOf(queue, letters, topic, again) {
   const limit = h("input", { id: "limit", type: "number", min: "1", step: "1", placeholder: "all", inputmode: "numeric" });
-  const reasons = h("table", {}, heads("#Offset", "Reason", "#Deliveries"), h("tbody", {}, ...letters.map((letter) =>
+  const reasons = h("table", { class: "reasons" }, heads("#Offset", "Reason", "#Deliveries"), h("tbody", {}, ...letters.map((letter) =>
     h("tr", {}, h("th", { scope: "row", class: "number", text: letter.offset }), h("td", { class: "wide", text: letter.reason }), number(letter.deliveries)))));
   const records = letters.map((letter) => ({ ...letter.record, headers: {} }));
   return [

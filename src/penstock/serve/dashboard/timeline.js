@@ -5,7 +5,8 @@ import { clock, plural, span } from "./format.js";
 import { total } from "./facts.js";
 
 const PHASES = ["planning", "computing", "appending", "committing", "storing"];
-const [HIGH, LEFT, FOOT] = [190, 52, 12];
+const [HIGH, LEFT, RIGHT, FOOT, HEAD] = [190, 52, 3, 12, 18];
+const FAR = 4; // a batch that took so many times as long as others goes beyond the scale
 const MOST = 100;
 
 /** `{element, update(batches)}` */
@@ -55,24 +56,34 @@ export function timeline() {
 }
 
 const phasesOf = (batches) => PHASES.filter((name) => batches.some((batch) => batch.phases[name] > 0));
-const step = (batches, wide) => Math.min(26, (wide - LEFT) / Math.max(1, batches.length));
+const step = (batches, wide) => Math.min(26, (wide - LEFT - RIGHT) / Math.max(1, batches.length));
 /** The newest stand at the right end. */
-const beginning = (batches, wide) => wide - batches.length * step(batches, wide);
-const lasted = (batch) => Math.max(batch.seconds, total(batch.phases));
+const beginning = (batches, wide) => wide - RIGHT - batches.length * step(batches, wide);
+const lasted = (batch) => total(batch.phases);
+
+/** The top of the scale: above all batches, but for those that took far longer than most. */
+function topOf(batches) {
+  const spans = batches.map(lasted).sort((one, other) => one - other);
+  const usual = spans[Math.floor(spans.length / 2)] ?? 0;
+  return niceAbove(Math.max(0.001, ...spans.filter((each) => each <= FAR * usual)));
+}
 
 function draw(drawing, batches, here) {
-  const most = niceAbove(Math.max(0.001, ...batches.map(lasted)));
-  const high = (seconds) => (seconds / most) * (HIGH - FOOT - 8);
+  const most = topOf(batches);
+  const high = (seconds) => (Math.min(seconds, most) / most) * (HIGH - FOOT - HEAD);
   const all = drawing.clientWidth || 900;
   const [wide, start] = [step(batches, all), beginning(batches, all)];
   drawing.setAttribute("viewBox", `0 0 ${all} ${HIGH}`);
   const bars = batches.map((batch, at) => {
-    let y = HIGH - FOOT;
+    let done = 0;
     const x = start + at * wide;
-    return PHASES.filter((name) => batch.phases[name] > 0).map((name) => {
-      y -= high(batch.phases[name]);
-      return s("rect", { class: name, x: x + 1, y, width: Math.max(1, wide - 2), height: high(batch.phases[name]) });
+    const parts = PHASES.filter((name) => batch.phases[name] > 0).map((name) => {
+      const before = high(done);
+      done += batch.phases[name];
+      return s("rect", { class: name, x: x + 1, y: HIGH - FOOT - high(done), width: Math.max(1, wide - 2), height: high(done) - before });
     });
+    const beyond = done > most && s("text", { class: "axis", x: x + wide / 2, y: HEAD - 5, "text-anchor": "middle" }, `↑ ${span(done).join(" ")}`);
+    return beyond ? [...parts, beyond] : parts;
   });
   drawing.replaceChildren(
     ...[0, most / 2, most].flatMap((seconds) => grid(seconds, HIGH - FOOT - high(seconds), all)),
@@ -88,7 +99,7 @@ const hereMark = (batch, x, wide, high) => {
 
 const grid = (seconds, y, wide) => [
   s("line", { class: "grid", x1: LEFT, x2: wide, y1: y, y2: y }),
-  s("text", { class: "axis", x: LEFT - 8, y: y + 4, "text-anchor": "end" }, span(seconds).join(" ")),
+  s("text", { class: "axis", x: LEFT - 8, y: y + 4, "text-anchor": "end" }, seconds ? span(seconds).join(" ") : "0"),
 ];
 
 /** The next of 1, 2, 5, 10, ... */
