@@ -265,6 +265,22 @@ def test_a_schema_that_was_dropped_is_filled_anew(
     assert_right(postgres, schema, shop)
 
 
+def test_a_schema_that_was_dropped_gets_the_columns_of_now(
+    log: Log, store: PostgresStore, postgres: Server, schema: str
+) -> None:
+    first = Shop(log, views={"sums": Declared("name STRING, n BIGINT", key=("name",))})
+    first.announce()
+    first.batch(sums=[(None, {"name": "a", "n": 1})])
+    catch_up(log, "shop", store)
+    with postgres.connection() as connection:
+        connection.execute(f'DROP SCHEMA "{schema}" CASCADE')
+    second = Shop(log, lineage=2, views={"sums": Declared("name STRING, n DOUBLE", key=("name",))})
+    second.batch(sums=[(None, {"name": "a", "n": 1.5})])
+    second.announce()
+    catch_up(log, "shop", store)
+    assert asked(postgres, f'SELECT * FROM "{schema}".sums') == [("a", 1.5)]
+
+
 def test_a_name_that_is_taken_is_refused(shop: Shop, log: Log, postgres: Server, schema: str) -> None:
     with postgres.connection() as connection:
         connection.execute(f'CREATE SCHEMA "{schema}"')
@@ -294,6 +310,18 @@ def test_a_locked_store_says_so(
         holder.execute(f'SELECT * FROM "{schema}"._penstock FOR UPDATE')
         shop.batch()
         assert " is locked" in refusal(lambda: catch_up(log, "shop", store))
+
+
+def test_a_store_that_is_given_too_little_time_says_so(shop: Shop, log: Log, postgres: Server, schema: str) -> None:
+    url = f"{postgres.url()}?options=-cstatement_timeout%3D50"
+    with PostgresStore(postgres.url(), schema) as store:
+        catch_up(log, "shop", store)
+    with PostgresStore(url, schema) as store, postgres.connection() as holder:
+        holder.execute("BEGIN")
+        holder.execute(f'SELECT * FROM "{schema}"._penstock FOR UPDATE')
+        shop.batch()
+        said = refusal(lambda: catch_up(log, "shop", store))
+        assert " is given too little time" in said and "statement_timeout = 0" in said
 
 
 # Connections
