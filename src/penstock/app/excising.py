@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from penstock.app.pipelines import Opened, Setting, opened, run_pipeline
-from penstock.app.stores import purge
+from penstock.app.stores import purge, remove
 from penstock.engine.whole import check_whole
 from penstock.errors import CommandError
 from penstock.log import Log
@@ -77,3 +77,4 @@ def _clear(folder: Path, at: Opened) -> None:
         old = _topics_of(log, at.pipeline.name, before=lineage.number)
         log.forget([name for name in old if log.begins(name) != log.ends(name)])
     purge(at.store, at.pipeline.name)
+    remove(at.place.served)
