@@ -41,7 +41,7 @@ def web_of(served: Served, settings: Settings, *, runs: Runs | None = None, tell
     """The application; `runs` are those that it tells of, `tell` hears of every request."""
     runs = runs or Runs()
     pulse = Pulse(served)
-    past = Past(served, settings.limits.seconds)
+    past = Past(served)
     feeds = Feeds(served, pulse, settings.limits.followers)
 
     @asynccontextmanager
