@@ -163,6 +163,16 @@ def test_schemas_that_cannot_be_are_refused(bad: str) -> None:
     assert "cannot be named" in refusal(lambda: PostgresStore("postgresql://nowhere", bad))
 
 
+def test_a_schema_may_have_an_awkward_name(shop: Shop, log: Log, postgres: Server, schema: str) -> None:
+    awkward = f'{schema} %s "%b" \'x'
+    shop.batch(spend=[(None, spend("Bern", 1))])
+    with PostgresStore(postgres.url(), awkward) as store:
+        catch_up(log, "shop", store)
+        shop.batch(spend=[(spend("Bern", 1), spend("Bern", 2))])
+        catch_up(log, "shop", store)
+    assert_right(postgres, awkward, shop)
+
+
 def test_awkward_names_are_kept(log: Log, store: PostgresStore, postgres: Server, schema: str) -> None:
     views = {"Select": Declared('`a "b" % c` STRING, `user` INT, `USERS` INT, c0 INT', key=("user",))}
     shop = Shop(log, views=views)
