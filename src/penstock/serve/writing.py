@@ -8,7 +8,7 @@ from starlette.responses import Response
 from penstock.errors import ServeError
 from penstock.log.protocol import AnyAppended
 from penstock.serve import bodies
-from penstock.serve.appending import Under, append, topic_of
+from penstock.serve.appending import Under, append, takes_records, topic_of
 from penstock.serve.asking import column_fields, json_answer
 from penstock.serve.source import Served
 from penstock.text import parsed_json
@@ -35,7 +35,7 @@ def routes_of(served: Served) -> APIRouter:
                 "columns": column_fields(each.schema),
             }
             for each in served.log.topics()
-            if each.name in served.topics
+            if takes_records(served, each.name)
         ]
         return json_answer({"topics": found})
 
