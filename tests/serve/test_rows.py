@@ -17,7 +17,7 @@ from penstock.serve.server import serving
 from penstock.views import ViewReader
 from tests.serve.client import Client
 from tests.serve.conftest import Place
-from tests.views.shop import VIEWS, Shop, name, spend
+from tests.views.shop import VIEWS, Declared, Shop, name, spend
 
 CSV = "text/csv; charset=utf-8"
 BERN = {"city": "Bern", "orders": 1, "spend": "1.00"}
@@ -151,6 +151,28 @@ def test_an_older_position_is_answered_as_it_was(place: Place, client: Client, f
     got = client.get("/views/spend/rows", at=then, where="orders < 9")
     assert (got.json["rows"], got.headers["penstock-position"]) == ([BERN, ZUG], then)
     assert client.get("/views/spend/rows", at=0).status == 410
+
+
+def test_rows_are_in_the_order_of_the_key_that_they_have(place: Place, client: Client, frame: int) -> None:
+    second = Shop(place.log, lineage=2, views={"spend": Declared("town STRING, orders BIGINT", key=("town",))})
+    second.batch(spend=[(None, {"town": "Genf", "orders": 1})])
+    second.announce()
+    assert client.rows("spend") == [BERN, ZUG]  # the store does not know of it yet
+    place.keep()
+    assert client.rows("spend") == [{"town": "Genf", "orders": 1}]
+    assert client.rows("spend", at=frame) == [BERN, ZUG]
+
+
+def test_an_order_by_values_too_long_for_pages_is_refused(place: Place, client: Client) -> None:
+    place.batch(spend=[(None, spend(letter * 70_000, 1)) for letter in "ab"])
+    got = client.get("/views/spend/rows", limit=1)
+    assert (got.status, got.primary) == (
+        400,
+        'the rows of view "spend" cannot be given page by page in this order',
+    )
+    assert len(client.rows("spend")) == 2
+    page = client.get("/views/spend/rows", limit=1, order="orders")
+    assert len(client.rows("spend", limit=1, order="orders", next=page.json["next"])) == 1
 
 
 def test_views_that_are_kept_only_in_the_log_are_folded_from_it(place: Place, client: Client) -> None:

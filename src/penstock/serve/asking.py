@@ -62,7 +62,7 @@ class Views:
         return self._reader(view, None if wanted.at is None else asked(wanted.at), seconds).rows(
             view.name,
             where=wanted.where,
-            order=wanted.order or view.key,
+            order=wanted.order or None,  # by the key that it has there: the log may know another lineage already
             limit=wanted.limit,
             after=None if wanted.next is None else _unwrapped(wanted.next),
             seconds=seconds,
@@ -163,7 +163,7 @@ def rows_answer(views: Views, view: str, form: Form, wanted: bodies.RowsAsked) -
     known = {} if wanted.at else views.served.watermarks()
     times = {name: time.isoformat() for name, time in known.items()}
     answer = views.rows(view, wanted)
-    following = None if answer.next is None else _wrapped(answer.next)
+    following = _following(answer)
     headers = stand_headers(answer.position)
     headers |= {} if following is None else {"penstock-next": following}
     headers |= {"penstock-watermark": ", ".join(f"{name}={time}" for name, time in times.items())} if times else {}
@@ -201,8 +201,18 @@ def row_answer(served: Served, view: str, key: list[str]) -> Response:
     return json_answer(body, stand_headers(answer.position))
 
 
-def _wrapped(cursor: str) -> str:
-    return base64.urlsafe_b64encode(cursor.encode()).decode()
+def _following(answer: Answer) -> str | None:
+    """Where the next page begins, as text that an address and a header have room for."""
+    if answer.next is None:
+        return None
+    wrapped = base64.urlsafe_b64encode(answer.next.encode()).decode()
+    if len(wrapped) > bodies.LONGEST_NEXT:
+        raise ServeError(
+            f'the rows of view "{answer.view.name}" cannot be given page by page in this order',
+            detail="A page would end with a value that is too long to go on from.",
+            hint="Order by other columns, or ask for all rows at once by a larger `limit`.",
+        )
+    return wrapped
 
 
 def _unwrapped(text: str) -> str:
