@@ -109,6 +109,18 @@ def test_who_says_nothing_is_not_waited_for(client: Client, monkeypatch: pytest.
         assert [event.kind for event in following.take(1)] == ["start"]
 
 
+def test_a_request_behind_a_large_body_is_answered(client: Client) -> None:
+    body = b'{"records": [{"id": 1, "city": "%s"}]}' % (b"x" * 500_000)
+    head = b"POST /topics/orders HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
+    with _connected(client) as connection:
+        connection.sendall(
+            head + b"content-length: %d\r\n\r\n" % len(body) + body + b"GET /health HTTP/1.1\r\nhost: local"
+        )
+        assert connection.recv(4096).startswith(b"HTTP/1.1 200")
+        connection.sendall(b"host\r\n\r\n")
+        assert connection.recv(4096).startswith(b"HTTP/1.1 200")
+
+
 def _connected(client: Client) -> socket.socket:
     host, _, port = client.url.removeprefix("http://").partition(":")
     return socket.create_connection((host, int(port)), timeout=20)

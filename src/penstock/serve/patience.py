@@ -20,7 +20,8 @@ class Patient(HttpToolsProtocol):
 
     def __init__(self, *given: Any, **named: Any) -> None:
         super().__init__(*given, **named)
-        self._head: int | None = 0
+        self._requests = 0
+        self._head: int | None = None
         self._late: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -32,16 +33,18 @@ class Patient(HttpToolsProtocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
+        before = self._requests
         super().data_received(data)
-        if self._head is not None:
+        if self._head is not None and before == self._requests:  # what came with its first byte may be another's end
             self._head += len(data)
             if self._head > HEAD_BYTES and not self.transport.is_closing():
                 self.send_400_response("The head of the request is too large.")
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
-        if self._head is None:
-            self._head = 0
+        self._requests += 1
+        self._head = 0
+        if self._late is None:
             self._wait()
 
     def on_headers_complete(self) -> None:
