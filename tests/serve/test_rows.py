@@ -151,6 +151,7 @@ def test_an_older_position_is_answered_as_it_was(place: Place, client: Client, f
     got = client.get("/views/spend/rows", at=then, where="orders < 9")
     assert (got.json["rows"], got.headers["penstock-position"]) == ([BERN, ZUG], then)
     assert client.get("/views/spend/rows", at=0).status == 410
+    assert client.get("/views/spend/rows", at=f"7.{frame}").status == 410
 
 
 def test_rows_are_in_the_order_of_the_key_that_they_have(place: Place, client: Client, frame: int) -> None:

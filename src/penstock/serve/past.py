@@ -22,6 +22,8 @@ from penstock.views.steps import steps_until
 KEPT = 4
 WAITING = 8
 """Who may ask at once for what is not folded yet."""
+Name = tuple[str, int, int | None]
+"""A view, a frame, and the lineage that whoever asks takes it to be of."""
 
 
 class Past:
@@ -33,7 +35,7 @@ class Past:
         self._folding = Lock()
         self._waiting = BoundedSemaphore(WAITING)
         self._closed = False
-        self._readers: OrderedDict[tuple[str, int], ViewReader] = OrderedDict()
+        self._readers: OrderedDict[Name, ViewReader] = OrderedDict()
 
     def close(self) -> None:
         """What is being folded meanwhile is forgotten when it is done."""
@@ -47,19 +49,19 @@ class Past:
         if at is not None:
             self._served.check_exists(at)
         frame = self._served.log.mark().next_frame - 1 if at is None else at.frame
-        name, until = (view.lower(), frame), monotonic() + seconds
+        name, until = (view.lower(), frame, None if at is None else at.lineage), monotonic() + seconds
         if (found := self._known(name)) is not None:
             return found
         with self._turn(seconds):
             return self._known(name) or self._keep(name, self._folded(view, frame, at, (until, seconds)))
 
-    def _known(self, name: tuple[str, int]) -> ViewReader | None:
+    def _known(self, name: Name) -> ViewReader | None:
         with self._lock:
             if name in self._readers:
                 self._readers.move_to_end(name)
             return self._readers.get(name)
 
-    def _keep(self, name: tuple[str, int], reader: ViewReader) -> ViewReader:
+    def _keep(self, name: Name, reader: ViewReader) -> ViewReader:
         with self._lock:
             if not self._closed:
                 self._readers[name] = reader
