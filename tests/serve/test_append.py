@@ -1,7 +1,9 @@
 """Appending over HTTP: all or nothing, once, and every fault is told."""
 
+from penstock.serve import Settings
+from penstock.serve.server import serving
 from tests.serve.client import Client
-from tests.serve.conftest import Place
+from tests.serve.conftest import PIPELINE, Place
 
 
 def ids(place: Place) -> list[object]:
@@ -49,6 +51,19 @@ def test_nobody_speaks_for_the_pipeline(place: Place, client: Client) -> None:
     assert place.log.last("shop/1") is None
     got = client.append("shop.1.spend", {"city": "Bern"})
     assert (got.status, got.primary) == (404, 'topic "shop.1.spend" is not one that pipeline "shop" reads')
+
+
+def test_who_reads_the_answers_of_a_pipeline_does_not_write_them(place: Place) -> None:
+    table = "CREATE TABLE spent (city STRING PRIMARY KEY, orders BIGINT) WITH (topic = 'shop.1.spend');"
+    (place.folder / "pipeline.sql").write_text(PIPELINE + table)
+    place.keep()
+    with serving(place.served, Settings(port=0)) as at:
+        client = Client(at.url)
+        roles = {each["topic"]: each["role"] for each in client.get("/topics").json["topics"]}
+        assert roles == {"orders": "source", "shop.1.spend": "changes"}
+        got = client.append("shop.1.spend", {"city": "Bern", "orders": 1})
+        assert (got.status, got.primary) == (403, 'topic "shop.1.spend" holds answers of pipeline "shop"')
+    assert list(place.log.read("shop.1.spend")) == []
 
 
 def test_a_body_that_is_none_is_refused(place: Place, client: Client) -> None:

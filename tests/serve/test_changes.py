@@ -1,6 +1,8 @@
 """Changes over HTTP: every one, once, in order, wherever a reader begins or comes back."""
 
+import socket
 from contextlib import ExitStack
+from typing import BinaryIO
 
 import pytest
 
@@ -86,6 +88,31 @@ def test_many_readers_all_get_every_change_at_once(
         for n in range(6):
             place.batch(spend=[(None, spend(f"{n}", n))])
             assert [[event.data["change"] for event in each.news(2)[:1]] for each in readers] == [[1]] * 40
+
+
+@pytest.mark.parametrize("comes", ["before", "after"])
+def test_what_is_on_its_way_to_one_reader_is_bounded(place: Place, client: Client, comes: str) -> None:
+    rows = [(None, spend(f"{n:05}" + "x" * 1000, n)) for n in range(2000)]
+    if comes == "before":
+        place.batch(spend=rows)
+    with socket.create_connection(("127.0.0.1", int(client.url.rpartition(":")[2])), timeout=20) as connection:
+        connection.sendall(b"GET /views/spend/changes?from=0 HTTP/1.1\r\nhost: localhost\r\n\r\n")
+        stream = connection.makefile("rb")
+        while stream.readline() != b"\r\n":
+            pass
+        sizes = [_chunk(stream)]  # the event that says where it begins
+        if comes == "after":
+            place.batch(spend=rows)
+        while sum(sizes) < 2_000_000:
+            sizes.append(_chunk(stream))
+    assert max(sizes) < feed.PIECE_BYTES + 2000
+
+
+def _chunk(stream: BinaryIO) -> int:
+    """The size of a piece of the answer, which is read."""
+    size = int(stream.readline(), 16)
+    assert len(stream.read(size + 2)) == size + 2
+    return size
 
 
 def test_who_waits_gets_a_sign_of_life(place: Place, client: Client, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,6 +1,8 @@
 """Who may ask, how often, and how much."""
 
 import json
+import socket
+from contextlib import suppress
 from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
@@ -10,13 +12,14 @@ import pytest
 from penstock.app import place_of
 from penstock.app.serving import served_pipeline
 from penstock.errors import PenstockError, ServeError
-from penstock.serve import Limits, Settings
+from penstock.serve import Limits, Settings, patience
 from penstock.serve.server import serving
 from penstock.serve.settings import address_of, hashed, is_loopback, tokens_in
 from penstock.serve.telling import teller
 from tests.serve.client import Client
 from tests.serve.conftest import PIPELINE, Place
 from tests.texts import refused
+from tests.views.shop import spend
 
 READ, WRITE = "r" * 20, "w" * 20
 TOKENS = {hashed(READ): frozenset({"read"}), hashed(WRITE): frozenset({"write"})}
@@ -81,6 +84,48 @@ def test_a_body_in_pieces_is_counted_too(client: Client, place: Place) -> None:
     connection.close()
 
 
+@pytest.mark.parametrize("head", [b"GET /health HTTP/1.1\r\nhost: localhost\r\nx: %s", b"GET /health?%s"])
+def test_a_head_without_end_is_cut_off(client: Client, head: bytes) -> None:
+    with _connected(client) as connection:
+        with suppress(ConnectionError):
+            for _ in range(200):
+                connection.sendall(head % b"x" if head else b"x" * (1 << 16))
+                head = b""
+        with suppress(ConnectionError):
+            assert connection.recv(100).startswith(b"HTTP/1.1 400")
+    assert client.get("/health").status == 200
+    assert client.get("/health", headers={"x": "x" * 50_000}).status == 200
+
+
+def test_who_says_nothing_is_not_waited_for(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(patience, "HEAD_SECONDS", 0.1)
+    whole = b"GET /health HTTP/1.1\r\nhost: localhost\r\n\r\n"
+    for begun, answers in ((b"", 0), (b"GET /hea", 0), (whole + b"GET", 1)):
+        with _connected(client) as connection:
+            connection.sendall(begun)
+            said = b"".join(iter(lambda: connection.recv(4096), b""))
+            assert said.count(b"HTTP/1.1 200") == answers
+    with client.follow("spend") as following:
+        assert [event.kind for event in following.take(1)] == ["start"]
+
+
+def test_a_request_behind_a_large_body_is_answered(client: Client) -> None:
+    body = b'{"records": [{"id": 1, "city": "%s"}]}' % (b"x" * 500_000)
+    head = b"POST /topics/orders HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
+    with _connected(client) as connection:
+        connection.sendall(
+            head + b"content-length: %d\r\n\r\n" % len(body) + body + b"GET /health HTTP/1.1\r\nhost: local"
+        )
+        assert connection.recv(4096).startswith(b"HTTP/1.1 200")
+        connection.sendall(b"host\r\n\r\n")
+        assert connection.recv(4096).startswith(b"HTTP/1.1 200")
+
+
+def _connected(client: Client) -> socket.socket:
+    host, _, port = client.url.removeprefix("http://").partition(":")
+    return socket.create_connection((host, int(port)), timeout=20)
+
+
 def test_the_file_of_tokens_is_read_or_refused(tmp_path: Path) -> None:
     file = tmp_path / "tokens"
     file.write_text(f"# who reads\nread {READ}\n\nread,write {WRITE}\n")
@@ -136,3 +181,16 @@ def test_a_pipeline_without_a_log_is_not_served(tmp_path: Path) -> None:
     with refused("app/serve_no_log", folder=folder), place.hinted(), served_pipeline(place, Settings(port=0)):
         pass
     assert not (folder / ".penstock").exists()
+
+
+def test_a_pipeline_whose_store_is_elsewhere_is_served_too(place: Place) -> None:
+    store = "SET store = 'postgresql://nobody@127.0.0.1:1/nothing';"
+    (place.folder / "pipeline.sql").write_text(store + PIPELINE)
+    place.shop.until = place.log.mark().next_frame
+    frame = place.shop.batch(spend=[(None, spend("Bern", 1))])
+    with served_pipeline(place_of(place.folder), Settings(port=0)) as at:
+        client = Client(at.url)
+        assert client.get("/views/spend/row", key="Bern", after=f"1.{frame}").json["row"]["orders"] == 1
+        assert client.get("/ready").json["lag"] == 0
+        assert client.rows("spend") == [{"city": "Bern", "orders": 1, "spend": "1.00"}]
+    assert not place.store.exists()

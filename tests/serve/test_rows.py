@@ -1,15 +1,23 @@
 """Rows over HTTP: by key, condition, order and page, in three forms, at a position."""
 
+from contextlib import suppress
 from dataclasses import replace
-from threading import Thread
+from datetime import UTC, datetime
+from http.client import HTTPException
+from queue import Queue
+from threading import Event, Thread
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
+from penstock.serve import Settings, past, server
+from penstock.serve.positions import Asked
+from penstock.serve.server import serving
+from penstock.views import ViewReader
 from tests.serve.client import Client
 from tests.serve.conftest import Place
-from tests.views.shop import VIEWS, Shop, name, spend
+from tests.views.shop import VIEWS, Declared, Shop, name, spend
 
 CSV = "text/csv; charset=utf-8"
 BERN = {"city": "Bern", "orders": 1, "spend": "1.00"}
@@ -143,6 +151,29 @@ def test_an_older_position_is_answered_as_it_was(place: Place, client: Client, f
     got = client.get("/views/spend/rows", at=then, where="orders < 9")
     assert (got.json["rows"], got.headers["penstock-position"]) == ([BERN, ZUG], then)
     assert client.get("/views/spend/rows", at=0).status == 410
+    assert client.get("/views/spend/rows", at=f"7.{frame}").status == 410
+
+
+def test_rows_are_in_the_order_of_the_key_that_they_have(place: Place, client: Client, frame: int) -> None:
+    second = Shop(place.log, lineage=2, views={"spend": Declared("town STRING, orders BIGINT", key=("town",))})
+    second.batch(spend=[(None, {"town": "Genf", "orders": 1})])
+    second.announce()
+    assert client.rows("spend") == [BERN, ZUG]  # the store does not know of it yet
+    place.keep()
+    assert client.rows("spend") == [{"town": "Genf", "orders": 1}]
+    assert client.rows("spend", at=frame) == [BERN, ZUG]
+
+
+def test_an_order_by_values_too_long_for_pages_is_refused(place: Place, client: Client) -> None:
+    place.batch(spend=[(None, spend(letter * 70_000, 1)) for letter in "ab"])
+    got = client.get("/views/spend/rows", limit=1)
+    assert (got.status, got.primary) == (
+        400,
+        'the rows of view "spend" cannot be given page by page in this order',
+    )
+    assert len(client.rows("spend")) == 2
+    page = client.get("/views/spend/rows", limit=1, order="orders")
+    assert len(client.rows("spend", limit=1, order="orders", next=page.json["next"])) == 1
 
 
 def test_views_that_are_kept_only_in_the_log_are_folded_from_it(place: Place, client: Client) -> None:
@@ -175,3 +206,88 @@ def test_the_watermark_is_told_where_it_is_known(place: Place, client: Client) -
     got = client.get("/views/spend/rows")
     assert got.json["watermarks"] == {"orders": "2024-01-31T12:00:00+00:00"}
     assert got.headers["penstock-watermark"] == "orders=2024-01-31T12:00:00+00:00"
+
+
+def test_the_watermark_is_not_that_of_a_moment_later(
+    place: Place, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client.append("orders", {"id": 1, "at": "2024-01-31T12:00:10Z"})
+    place.batch(spend=[(None, spend("Bern", 1))])
+    read = ViewReader.rows
+
+    def read_then_go_on(*given: Any, **named: Any) -> Any:
+        found = read(*given, **named)
+        place.log.append("orders", [{"id": 2, "at": datetime(2024, 1, 31, 13, tzinfo=UTC)}])
+        place.batch(spend=[(spend("Bern", 1), spend("Bern", 2))])
+        return found
+
+    monkeypatch.setattr(ViewReader, "rows", read_then_go_on)
+    got = client.get("/views/spend/rows").json
+    assert (got["rows"], got["watermarks"]) == ([BERN], {"orders": "2024-01-31T12:00:00+00:00"})
+
+
+def test_who_waits_for_the_past_gives_up_and_holds_up_nobody(
+    place: Place, client: Client, frame: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folding, over = Event(), Event()
+    fold = past.steps_until
+
+    def folded_slowly(*given: Any, **named: Any) -> Any:
+        folding.set()
+        assert over.wait(20)
+        return fold(*given, **named)
+
+    monkeypatch.setattr(past, "steps_until", folded_slowly)
+    answers = Queue[int]()
+    asked = [
+        Thread(target=lambda: answers.put(client.get("/views/spend/rows", at=frame).status))
+        for _ in range(2 * past.WAITING)
+    ]
+    asked[0].start()
+    assert folding.wait(20)
+    assert client.get("/views/spend/rows", at=frame, timeout=0.01).status == 504
+    for each in asked[1:]:
+        each.start()
+    assert [answers.get(timeout=20) for _ in range(past.WAITING)] == [503] * past.WAITING
+    assert client.rows("spend") == [BERN, ZUG]
+    over.set()
+    assert [answers.get(timeout=20) for _ in range(past.WAITING)] == [200] * past.WAITING
+
+
+def test_a_server_that_stops_does_not_wait_for_the_past(
+    place: Place, frame: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folding, stopped, ended = Event(), Event(), Queue[bool]()
+
+    def endless(*_given: Any, **_named: Any) -> Any:
+        folding.set()
+        ended.put(stopped.wait(20))
+        return iter(())
+
+    monkeypatch.setattr(past, "steps_until", endless)
+    monkeypatch.setattr(server, "GRACE_SECONDS", 0)
+    with serving(place.served, Settings(port=0)) as at:
+        ask = Thread(target=_asked_in_vain, args=[Client(at.url), frame])
+        ask.start()
+        assert folding.wait(20)
+    stopped.set()
+    assert ended.get(timeout=20)
+    ask.join()
+
+
+def _asked_in_vain(client: Client, frame: int) -> None:
+    with suppress(OSError, HTTPException):
+        client.get("/views/spend/rows", at=frame)
+
+
+def test_every_frame_is_looked_at_once(place: Place, frame: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    served, looked, frames = place.served, list[int](), place.log.frames
+    monkeypatch.setattr(place.log, "frames", lambda start: (looked.append(start), frames(start))[1])
+    place.log.create_topic("others", "id BIGINT")
+    last = [place.log.append("others", [{"id": n}]).frame for n in range(3)][-1]
+    assert (served.lag(), served.lag()) == (0, 0)
+    assert place.log.append("orders", [{"id": 1}]).frame == last + 1
+    assert (served.lag(), served.has_reached(Asked(last)), served.has_reached(Asked(last + 1))) == (1, True, False)
+    assert looked[1:] == [last + 1]
+    place.batch()
+    assert (served.lag(), served.has_reached(Asked(last + 1))) == (0, True)

@@ -52,6 +52,19 @@ def test_a_new_store_is_filled_from_what_is_left(log: Log, tmp_path: Path) -> No
         assert (position := reader.position()) is not None and (position.batch, position.frame) == (3, last + 3)
 
 
+def test_the_difference_between_lineages_is_told_in_the_same_order(log: Log) -> None:
+    shop = Shop(log)
+    shop.announce()
+    shop.batch(spend=[(None, spend("Bern", 1)), (None, spend("Zug", 1))])
+    shop.batch(spend=[(spend("Bern", 1), spend("Bern", 2))])
+    shop.batch(spend=[(spend("Bern", 2), spend("Bern", 1))])  # now it is the newest
+    frame = Shop(log, lineage=2).announce()
+    told = list(changes(log, "shop", "spend", frame))
+    assert [change.weight for change in told] == [-1, -1]
+    log.compact([shop.topic("spend")])
+    assert list(changes(log, "shop", "spend", frame)) == told
+
+
 @pytest.mark.parametrize("taken", range(5))
 def test_a_store_inside_the_compacted_stretch_is_filled_anew_in_one_step(log: Log, tmp_path: Path, taken: int) -> None:
     shop = Shop(log)

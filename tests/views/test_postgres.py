@@ -163,6 +163,16 @@ def test_schemas_that_cannot_be_are_refused(bad: str) -> None:
     assert "cannot be named" in refusal(lambda: PostgresStore("postgresql://nowhere", bad))
 
 
+def test_a_schema_may_have_an_awkward_name(shop: Shop, log: Log, postgres: Server, schema: str) -> None:
+    awkward = f'{schema} %s "%b" \'x'
+    shop.batch(spend=[(None, spend("Bern", 1))])
+    with PostgresStore(postgres.url(), awkward) as store:
+        catch_up(log, "shop", store)
+        shop.batch(spend=[(spend("Bern", 1), spend("Bern", 2))])
+        catch_up(log, "shop", store)
+    assert_right(postgres, awkward, shop)
+
+
 def test_awkward_names_are_kept(log: Log, store: PostgresStore, postgres: Server, schema: str) -> None:
     views = {"Select": Declared('`a "b" % c` STRING, `user` INT, `USERS` INT, c0 INT', key=("user",))}
     shop = Shop(log, views=views)
@@ -265,6 +275,22 @@ def test_a_schema_that_was_dropped_is_filled_anew(
     assert_right(postgres, schema, shop)
 
 
+def test_a_schema_that_was_dropped_gets_the_columns_of_now(
+    log: Log, store: PostgresStore, postgres: Server, schema: str
+) -> None:
+    first = Shop(log, views={"sums": Declared("name STRING, n BIGINT", key=("name",))})
+    first.announce()
+    first.batch(sums=[(None, {"name": "a", "n": 1})])
+    catch_up(log, "shop", store)
+    with postgres.connection() as connection:
+        connection.execute(f'DROP SCHEMA "{schema}" CASCADE')
+    second = Shop(log, lineage=2, views={"sums": Declared("name STRING, n DOUBLE", key=("name",))})
+    second.batch(sums=[(None, {"name": "a", "n": 1.5})])
+    second.announce()
+    catch_up(log, "shop", store)
+    assert asked(postgres, f'SELECT * FROM "{schema}".sums') == [("a", 1.5)]
+
+
 def test_a_name_that_is_taken_is_refused(shop: Shop, log: Log, postgres: Server, schema: str) -> None:
     with postgres.connection() as connection:
         connection.execute(f'CREATE SCHEMA "{schema}"')
@@ -294,6 +320,18 @@ def test_a_locked_store_says_so(
         holder.execute(f'SELECT * FROM "{schema}"._penstock FOR UPDATE')
         shop.batch()
         assert " is locked" in refusal(lambda: catch_up(log, "shop", store))
+
+
+def test_a_store_that_is_given_too_little_time_says_so(shop: Shop, log: Log, postgres: Server, schema: str) -> None:
+    url = f"{postgres.url()}?options=-cstatement_timeout%3D50"
+    with PostgresStore(postgres.url(), schema) as store:
+        catch_up(log, "shop", store)
+    with PostgresStore(url, schema) as store, postgres.connection() as holder:
+        holder.execute("BEGIN")
+        holder.execute(f'SELECT * FROM "{schema}"._penstock FOR UPDATE')
+        shop.batch()
+        said = refusal(lambda: catch_up(log, "shop", store))
+        assert " is given too little time" in said and "statement_timeout = 0" in said
 
 
 # Connections

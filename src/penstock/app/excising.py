@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from penstock.app.pipelines import Opened, Setting, opened, run_pipeline
-from penstock.app.stores import purge
+from penstock.app.stores import purge, remove
 from penstock.engine.whole import check_whole
 from penstock.errors import CommandError
 from penstock.log import Log
@@ -79,3 +79,4 @@ def _clear(folder: Path, at: Opened) -> None:
         letters = [each.name for each in log.topics() if is_dead_topic(at.pipeline.name, each.name)]
         log.forget([name for name in (*old, *letters) if log.begins(name) != log.ends(name)])
     purge(at.store, at.pipeline.name)
+    remove(at.place.served)

@@ -4,6 +4,7 @@
     shop/.penstock/log            the log, unless the pipeline or the command names another
     shop/.penstock/mirror         what a log on Kafka says of its order; it fills itself
     shop/.penstock/views.sqlite   the answers
+    shop/.penstock/served.sqlite  the same for who asks over HTTP, where the answers are elsewhere
     shop/.penstock/files          those that are kept as files
     shop/.penstock/sinks          how far webhooks and e-mails have come
     shop/.penstock/lineages       checkpoints, unless the pipeline names a folder for them
@@ -55,6 +56,10 @@ class Place:
     @property
     def store(self) -> Path:
         return self.home / "views.sqlite"
+
+    @property
+    def served(self) -> Path:
+        return self.home / "served.sqlite"
 
     @property
     def files(self) -> Path:

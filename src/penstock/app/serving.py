@@ -4,8 +4,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from penstock.app.keeping import kept
 from penstock.app.place import Place
-from penstock.errors import ServeError
+from penstock.errors import PenstockError, ServeError
 from penstock.log.opening import opened_log
 from penstock.log.protocol import OrderedLog
 from penstock.model import Pipeline, load_pipeline
@@ -42,5 +43,25 @@ def served_beside(
     tell: Tell | None = None,
 ) -> Iterator[Settings]:
     """Inside, the views are served from a log that is open already."""
-    with serving(Served(log, pipeline, place.store, place.checkpoints(pipeline)), settings, tell=tell) as listening:
+    with (
+        _tables(place, pipeline, log, tell) as tables,
+        serving(Served(log, pipeline, tables, place.checkpoints(pipeline)), settings, tell=tell) as listening,
+    ):
         yield listening
+
+
+@contextmanager
+def _tables(place: Place, pipeline: Pipeline, log: OrderedLog, tell: Tell | None) -> Iterator[Path]:
+    """The file in which rows are looked for: the pipeline's store, or where that is elsewhere one that follows the log
+    beside it, as long as somebody serves.
+    """
+    if pipeline.options.store is None:
+        yield place.store
+        return
+
+    def on_trouble(error: PenstockError) -> None:
+        if tell is not None:
+            tell("failure", error=str(error))
+
+    with kept(log, pipeline.name, place.served, on_trouble):
+        yield place.served

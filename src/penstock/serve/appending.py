@@ -4,6 +4,7 @@ Under a producer and a sequence an append that comes again changes nothing and g
 that the pipeline reads take records: nobody writes into the answers.
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -19,6 +20,8 @@ from penstock.text import shown
 
 PREFIX = "http:"
 """Of the names of producers: pipelines are producers too, and nobody may speak for them."""
+CHANGES = re.compile(r"(.+)\.[0-9]+\.[^.]+")
+"""Names of change topics: pipeline, lineage, view."""
 MOST_TOLD = 100
 """Records whose faults are told."""
 
@@ -74,7 +77,22 @@ def topic_of(served: Served, name: str) -> Topic:
             hint=did_you_mean(name, served.topics),
             status=404,
         )
+    if (owner := _answers_of(served, name)) is not None:
+        raise ServeError(
+            f'topic "{name}" holds answers of pipeline "{owner}"', detail="Only its runs append to it.", status=403
+        )
     return served.log.topic(name)
+
+
+def takes_records(served: Served, name: str) -> bool:
+    return name in served.topics and _answers_of(served, name) is None
+
+
+def _answers_of(served: Served, topic: str) -> str | None:
+    """The pipeline whose change topic it is: others may read it, as they read any topic."""
+    found = CHANGES.fullmatch(topic)
+    last = None if found is None else served.log.last(found[1])
+    return None if found is None or last is None or "current" not in last.note else found[1]
 
 
 def _records(topic: Topic, rows: Sequence[Any]) -> list[Record]:

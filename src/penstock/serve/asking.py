@@ -58,20 +58,20 @@ class Views:
     def rows(self, name: str, wanted: bodies.RowsAsked) -> Answer:
         if wanted.limit > self.limits.rows:
             raise ServeError(f"at most {self.limits.rows:,} rows are given at once", hint="Ask page by page.")
-        view = self.served.view(name)
-        return self._reader(view, None if wanted.at is None else asked(wanted.at)).rows(
+        view, seconds = self.served.view(name), self.seconds(wanted.timeout)
+        return self._reader(view, None if wanted.at is None else asked(wanted.at), seconds).rows(
             view.name,
             where=wanted.where,
-            order=wanted.order or view.key,
+            order=wanted.order or None,  # by the key that it has there: the log may know another lineage already
             limit=wanted.limit,
             after=None if wanted.next is None else _unwrapped(wanted.next),
-            seconds=self.seconds(wanted.timeout),
+            seconds=seconds,
         )
 
-    def _reader(self, view: View, at: Asked | None) -> ViewReader:
+    def _reader(self, view: View, at: Asked | None, seconds: float) -> ViewReader:
         if at is None and view.kept == "table" and self.served.position() is not None:
             return self.served.reader
-        return self.past.reader(view.name, at)
+        return self.past.reader(view.name, at, seconds)
 
 
 def view_fields(view: View) -> dict[str, object]:
@@ -105,7 +105,7 @@ def routes_of(views: Views) -> APIRouter:
         """The rows of a view: by a condition, in an order, page by page. All rows of a page are of one position."""
         form = form_of(wanted.format, accept)
         await views.wait(wanted.after, wanted.timeout)
-        return await run_in_threadpool(lambda: rows_answer(views.served, views.rows(view, wanted), form, wanted))
+        return await run_in_threadpool(rows_answer, views, view, form, wanted)
 
     # Described here, answered by quick.py.
     @router.get("/views/{view}/row", response_model=bodies.Row, responses=bodies.troubles(404, 504))
@@ -158,9 +158,12 @@ def stand_headers(position: Position) -> dict[str, str]:
     return {"penstock-position": text_of(position), "penstock-lineage": str(position.lineage), **batch}
 
 
-def rows_answer(served: Served, answer: Answer, form: Form, wanted: bodies.RowsAsked) -> Response:
-    following = None if answer.next is None else _wrapped(answer.next)
-    times = {} if wanted.at else {name: time.isoformat() for name, time in served.watermarks().items()}
+def rows_answer(views: Views, view: str, form: Form, wanted: bodies.RowsAsked) -> Response:
+    # Before the rows are read: the watermark of a moment later would promise what they do not hold yet.
+    known = {} if wanted.at else views.served.watermarks()
+    times = {name: time.isoformat() for name, time in known.items()}
+    answer = views.rows(view, wanted)
+    following = _following(answer)
     headers = stand_headers(answer.position)
     headers |= {} if following is None else {"penstock-next": following}
     headers |= {"penstock-watermark": ", ".join(f"{name}={time}" for name, time in times.items())} if times else {}
@@ -198,8 +201,18 @@ def row_answer(served: Served, view: str, key: list[str]) -> Response:
     return json_answer(body, stand_headers(answer.position))
 
 
-def _wrapped(cursor: str) -> str:
-    return base64.urlsafe_b64encode(cursor.encode()).decode()
+def _following(answer: Answer) -> str | None:
+    """Where the next page begins, as text that an address and a header have room for."""
+    if answer.next is None:
+        return None
+    wrapped = base64.urlsafe_b64encode(answer.next.encode()).decode()
+    if len(wrapped) > bodies.LONGEST_NEXT:
+        raise ServeError(
+            f'the rows of view "{answer.view.name}" cannot be given page by page in this order',
+            detail="A page would end with a value that is too long to go on from.",
+            hint="Order by other columns, or ask for all rows at once by a larger `limit`.",
+        )
+    return wrapped
 
 
 def _unwrapped(text: str) -> str:

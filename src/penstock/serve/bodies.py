@@ -7,6 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from penstock.serve.positions import PATTERN
 
 PositionText = Annotated[str, Field(pattern=PATTERN, examples=["1.12", "57"])]
+LONGEST_NEXT = 20_000
 Words = Annotated[str, Field(min_length=1, max_length=200)]
 
 
@@ -128,7 +129,7 @@ class RowsAsked(BaseModel):
         [], max_length=20, description="A column, or `column desc`; repeat it for more."
     )
     limit: int = Field(1_000, ge=0, description="At most so many rows; how many at most, the server says.")
-    next: str | None = Field(None, max_length=20_000, description="Where the page before ended.")
+    next: str | None = Field(None, max_length=LONGEST_NEXT, description="Where the page before ended.")
     format: Literal["json", "csv", "arrow"] | None = Field(None, description="Stronger than the header Accept.")
     after: PositionText | None = Field(None, description="Wait until the view has come to this position.")
     at: PositionText | None = Field(None, description="The view as it was at this position.")

@@ -8,11 +8,12 @@ comes an event `batch`: what was seen then is the whole answer at that position,
 
 import asyncio
 from bisect import bisect_left
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from itertools import islice
 from time import monotonic
+from typing import TypeVar
 
 from penstock.errors import RecordsGone, ServeError, ViewError
 from penstock.log import Place
@@ -25,10 +26,12 @@ from penstock.views.changelog import RowChange
 
 MOST_BYTES = 8 << 20
 """Of events that wait in memory, for each view."""
-AT_ONCE = 500
+PIECE_BYTES = 256 << 10
+"""Of events that are on their way to one reader: slow ones may be many."""
 BEAT_SECONDS = 15.0
 """A sign of life for proxies, and to notice who has left."""
 Event = tuple[Place, bytes]
+T = TypeVar("T")
 
 
 def change_event(change: RowChange) -> Event:
@@ -67,6 +70,17 @@ def events_of(served: Served, view: str, start: Place, end: int) -> Iterator[Eve
             yield change_event(change)
     if last is not None:
         yield batch_event(last)
+
+
+def pieced(items: Iterator[T], size: Callable[[T], int] = len) -> list[T]:  # type: ignore[assignment]
+    """As many of the items as are sent at once, at least one if there is one."""
+    found, held = [], 0
+    for item in items:
+        found.append(item)
+        held += size(item)
+        if held >= PIECE_BYTES:
+            break
+    return found
 
 
 class Feed:
@@ -119,7 +133,9 @@ class Feed:
     def _ready(self, place: Place) -> tuple[bytes, Place]:
         """What waits in memory from a place on."""
         at = bisect_left(self._places, place)
-        return b"".join(self._events[at:]), self._end
+        piece = pieced(islice(self._events, at, None))
+        at += len(piece)
+        return b"".join(piece), self._places[at] if at < len(self._places) else self._end
 
     async def _moved(self) -> bool:
         """Takes in what the log has got; whether there was anything. One does it for all."""
@@ -164,7 +180,7 @@ class Feed:
         end = self._served.log.mark().next_frame
         found = events_of(self._served, self.view, start, end)
         while True:
-            piece = await asyncio.to_thread(lambda: list(islice(found, AT_ONCE)))
+            piece = await asyncio.to_thread(pieced, found, lambda event: len(event[1]))
             if not piece:
                 break
             last = piece[-1][0]

@@ -42,7 +42,7 @@ def web_of(served: Served, settings: Settings, *, tell: Tell | None = None) -> W
     """The application; `tell` hears of every request."""
     registry = CollectorRegistry()
     pulse = Pulse(served)
-    past = Past(served, settings.limits.seconds)
+    past = Past(served)
     feeds = Feeds(served, pulse, settings.limits.followers)
 
     @asynccontextmanager

@@ -13,6 +13,7 @@ from penstock.log import Entry, Log, Place, Topic
 from penstock.log.consumers.dead import dead_topic
 from penstock.log.protocol import OrderedLog
 from penstock.schema import Scalar
+from penstock.serve.appending import takes_records
 from penstock.serve.source import Served
 from penstock.text import BASE64, Unfit, reader, writer
 from penstock.views import current
@@ -53,7 +54,9 @@ def shown_topics(served: Served) -> dict[str, Role]:
     of queues over them.
     """
     known = {topic.name for topic in served.log.topics()}
-    found: dict[str, Role] = dict.fromkeys(sorted(served.topics & known), "source")
+    found: dict[str, Role] = {
+        name: "source" if takes_records(served, name) else _role(name) for name in sorted(served.topics & known)
+    }
     lineage = current(served.log, served.pipeline.name)
     if lineage is not None:
         prefix = f"{lineage.producer.replace('/', '.')}."

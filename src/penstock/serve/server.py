@@ -16,6 +16,7 @@ import uvicorn
 
 from penstock.errors import ServeError
 from penstock.serve.http import Web, web_of
+from penstock.serve.patience import Patient
 from penstock.serve.settings import Settings
 from penstock.serve.source import Served
 from penstock.serve.telling import Tell
@@ -53,7 +54,8 @@ def serving(served: Served, settings: Settings, *, tell: Tell | None = None) -> 
             server_header=False,
             timeout_graceful_shutdown=GRACE_SECONDS,
             limit_concurrency=None,
-            h11_max_incomplete_event_size=64 << 10,
+            http=Patient,
+            ws="none",
         )
         server = _Server(config, web)
         thread = Thread(target=server.run, args=([at],), name="penstock-serve", daemon=True)

@@ -8,20 +8,16 @@ import threading
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
-from itertools import islice
 from pathlib import Path
 
 from penstock.errors import PenstockError, ServeError, ViewError
 from penstock.log.protocol import OrderedLog
 from penstock.model import Pipeline, Stream
 from penstock.serve.positions import Asked
+from penstock.serve.unread import Unread
 from penstock.views import Lineage, Position, ViewReader, current
-from penstock.views.lineage import frames_between
 from penstock.views.lookup import Lookup
 from penstock.views.step import View
-
-MOST_LAG = 10_000
-"""Frames of lag that are counted."""
 
 
 @dataclass
@@ -88,7 +84,7 @@ class Served:
             return False
         if wanted.lineage is not None:
             return position.frame >= wanted.frame
-        return wanted.frame < position.until or self._lag(position.until, wanted.frame + 1, most=1) == 0
+        return wanted.frame < position.until or self._unread.count(position.until, wanted.frame + 1) == 0
 
     def lag(self) -> int | None:
         """Frames with something for the pipeline that the store's answers do not know yet; None before the first."""
@@ -97,24 +93,17 @@ class Served:
 
     def lag_after(self, frame: int) -> int:
         """Frames from this one on with something for the pipeline."""
-        return self._lag(frame, self.log.mark().next_frame, most=MOST_LAG)
+        return self._unread.count(frame, self.log.mark().next_frame)
 
-    def _lag(self, start: int, end: int, *, most: int) -> int:
-        topics = self.topics
-        if start >= end:
-            return 0
-        ours = (
-            header.frame
-            for header in frames_between(self.log, start, end)
-            if any(block.topic in topics for block in header.blocks)
-            or any(said.topic in topics and said.scope in ("", self.pipeline.name) for said in header.punctuation)
-        )
-        return sum(1 for _ in islice(ours, most))
+    @cached_property
+    def _unread(self) -> Unread:
+        return Unread(self.log, self.topics, ("", self.pipeline.name))
 
     def watermarks(self) -> dict[str, datetime]:
         """How far each stream had come, where the answers know everything that is in the log; else it is not known."""
         try:
-            return self._watermarks() if self.lag() == 0 else {}
+            found = self._watermarks()
+            return found if self.lag() == 0 else {}  # in this order: else a record could come between the two
         except PenstockError:
             return {}
 

@@ -168,6 +168,8 @@ def _encoded(view: View, rows: pa.StructArray) -> Iterator[Values]:
 
 
 def _python(weight: int, view: View | None, rows: Counter[Values]) -> list[tuple[int, Row, View]]:
+    """In an order of their own: that in which they came is another one when their topic is compacted."""
     if view is None:
         return []
-    return [(weight, row, view) for row in python_rows(view, decoded_rows(view.schema, list(rows.elements())))]
+    ordered = sorted(rows.elements(), key=repr)
+    return [(weight, row, view) for row in python_rows(view, decoded_rows(view.schema, ordered))]

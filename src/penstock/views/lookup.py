@@ -60,10 +60,11 @@ class Lookup:
         if position is None or self._of != (position.log, position.lineage):
             self._views, self._looks = read_views(connection), {}
             self._of = None if position is None else (position.log, position.lineage)
-        if name not in self._looks:
+        known = name.lower()  # not as it is written: names have as many forms as somebody likes to send
+        if known not in self._looks:
             view = find_view(self._views, name)
-            self._looks[name] = view, Table(view).look if view.key else ""
-        return self._looks[name]
+            self._looks[known] = view, Table(view).look if view.key else ""
+        return self._looks[known]
 
     def _connected(self) -> apsw.Connection:
         file = file_identity(self.path)

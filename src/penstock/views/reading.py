@@ -76,18 +76,20 @@ class ViewReader:
         view: str,
         *,
         where: str = "",
-        order: Sequence[str] = (),
+        order: Sequence[str] | None = (),
         limit: int | None = None,
         after: str | None = None,
         seconds: float | None = None,
     ) -> Answer:
-        """The view's rows: those for which the SQL condition `where` holds, ordered by columns (`"spend desc"`), at
-        most `limit` of them, going on where another answer's `next` says; given up after so many seconds.
+        """The view's rows: those for which the SQL condition `where` holds, ordered by columns (`"spend desc"`; None:
+        by the key), at most `limit` of them, going on where another answer's `next` says; given up after so many
+        seconds.
         """
         with self._connected() as connection, transaction(connection, "DEFERRED"):
             found, position = find_view(read_views(connection), view), read_position(connection)
             assert position is not None  # where there are views, there is a position
-            query = Query(found, order_of(found, order), where.strip(), limit, after)
+            ordered = order_of(found, found.key if order is None else order)
+            query = Query(found, ordered, where.strip(), limit, after)
             with within(connection, seconds):
                 return query.answer(connection, position)
 

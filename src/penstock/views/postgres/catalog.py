@@ -62,7 +62,7 @@ class Catalog:
 
     def move(self, cursor: Any, to: Position) -> None:
         row = to.log, to.lineage, to.frame, to.batch, to.until
-        cursor.execute(f"UPDATE {self._position} SET ({COLUMNS}) = (%s, %s, %s, %s, %s)", row)
+        cursor.execute(f"UPDATE {_spelled(self._position)} SET ({COLUMNS}) = (%s, %s, %s, %s, %s)", row)
 
     def replace(self, cursor: Any, tables: Sequence[Table], generation: int) -> None:
         """From now on these count, from nothing; `move` must follow."""
@@ -70,9 +70,10 @@ class Catalog:
         for table in tables:
             view = table.view
             row = generation, table.number, view.name, str(view.schema), json.dumps([view.key, view.index])
-            cursor.execute(f"INSERT INTO {self._views} VALUES (%s, %s, %s, %s, %s)", row)
+            cursor.execute(f"INSERT INTO {_spelled(self._views)} VALUES (%s, %s, %s, %s, %s)", row)
         cursor.execute(f"DELETE FROM {self._position}")
-        cursor.execute(f"INSERT INTO {self._position} (format, generation) VALUES (%s, %s)", [FORMAT, generation])
+        made = f"INSERT INTO {_spelled(self._position)} (format, generation) VALUES (%s, %s)"
+        cursor.execute(made, [FORMAT, generation])
 
     def tables(self, cursor: Any) -> list[Table]:
         """Those of the generation that counts."""
@@ -110,6 +111,11 @@ class Catalog:
             [quoted(self.schema)],
         ).fetchall()
         return [f"{quoted(self.schema)}.{quoted(name)}" for (name,) in rows if int(name.split("_")[2]) != generation]
+
+
+def _spelled(name: str) -> str:
+    """In a statement with parameters, where % begins one."""
+    return name.replace("%", "%%")
 
 
 def _view(name: str, schema: str, said: str) -> View:

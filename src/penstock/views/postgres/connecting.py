@@ -71,6 +71,12 @@ def told(url: str) -> Iterator[None]:
             detail=f"Somebody else has been holding what it needs for {LOCK_SECONDS} seconds.",
             hint="Is the pipeline running twice? pg_stat_activity shows who is at work.",
         ) from error
+    except errors.QueryCanceled as error:
+        raise ViewError(
+            f'the store "{shown}" is given too little time',
+            detail=f"{_said(error)}.",
+            hint="To fill it may take long. Let who connects have the time: ALTER ROLE NAME SET statement_timeout = 0",
+        ) from error
     except errors.DependentObjectsStillExist as error:
         raise ViewError(
             f'the views in "{shown}" cannot be replaced by those of the new lineage',

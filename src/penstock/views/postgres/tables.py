@@ -100,7 +100,10 @@ class Table:
             f"CREATE UNIQUE INDEX ON {self.base} ({KEY})" if self.view.key else f"CREATE INDEX ON {self.base} ({ROW})"
         )
         room = " WITH (fillfactor = 70)" if self.view.key else ""  # a row that is replaced stays on its page
-        return [f"CREATE TABLE {self.base} ({', '.join([*columns, *ours])}){room}", found]
+        # In a schema that was dropped and is made anew, generations begin anew too; this connection still has a staging
+        # table of that name, whose columns are others.
+        made = f"CREATE TABLE {self.base} ({', '.join([*columns, *ours])}){room}"
+        return [f"DROP TABLE IF EXISTS {self.stage}", made, found]
 
     def indexes(self) -> Iterator[str]:
         """What makes the indexes for readers: on the key, and those that the view declares."""
