@@ -103,6 +103,15 @@ def test_poison_is_a_dead_letter_and_the_rest_goes_on(rabbit: Rabbit, log: Log) 
     assert ids(log) == [7] and (tally.letters, rabbit.waiting(queue)) == (len(POISON), 0)
 
 
+def test_half_a_character_is_written_out(rabbit: Rabbit, log: Log) -> None:
+    queue = rabbit.queue()
+    rabbit.send(queue, {"\ud800": row(1), "x\ud801": b"{"}, application_headers={"\udfff": "\udfff"})
+    consumed(log, rabbit.url, intake(queue))
+    (entry,) = log.read("things")
+    assert entry.headers["amqp.message-id"] == b"\\ud800" and "\\udfff" in entry.headers
+    assert [letter["message_id"] for letter in letters(log, queue)] == ["x\\ud801"]
+
+
 def test_a_header_that_the_client_cannot_decode_is_told(
     rabbit: Rabbit, log: Log, monkeypatch: pytest.MonkeyPatch
 ) -> None:

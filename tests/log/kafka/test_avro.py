@@ -75,3 +75,27 @@ def test_a_null_where_the_schema_has_none_is_refused() -> None:
     values = Values(topic("id INT", Avro(record(("id", "int")))))
     with pytest.raises(SchemaError, match="NULL where the Avro schema has no null"):
         values.bytes_of({"id": None})
+
+
+def spaced(*fields: tuple[str, object]) -> str:
+    return json.dumps(json.loads(record(*fields)) | {"namespace": "shop"})
+
+
+def test_types_are_found_by_their_full_names() -> None:
+    place = {"type": "record", "name": "place", "fields": [{"name": "zip", "type": "int"}]}
+    other = {"type": "enum", "name": "place", "namespace": "elsewhere", "symbols": ["a", "b"]}
+    schema = spaced(("home", place), ("kind", other), ("work", "shop.place"), ("away", "place"), ("id", "int"))
+    columns = "id INT, away STRUCT<zip: INT>, kind STRING"
+    read = Values(topic(columns, Avro(schema))).row_of(b"\x02\x02\x04\x06\x08")
+    assert read == {"id": 4, "away": {"zip": 3}, "kind": "b"}
+
+
+@pytest.mark.parametrize("column", ["id INT", "id INT, next STRUCT<id: INT>"])
+def test_a_type_that_holds_itself_is_refused(column: str) -> None:
+    with pytest.raises(SchemaError, match="a type that holds itself"):
+        Values(topic(column, Avro(record(("id", "int"), ("next", ["null", "r"])))))
+
+
+def test_a_type_that_is_nowhere_said_is_refused() -> None:
+    with pytest.raises(SchemaError, match="and does not say what it is"):
+        Values(topic("id INT", Avro(record(("home", "shop.place"), ("id", "int")))))

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 import amqp
 
@@ -108,7 +108,7 @@ class Link:
         with self._told(f'queue "{queue}"'):
             self._channel.basic_qos(0, prefetch, False)
             try:
-                self._channel.basic_consume(queue, callback=take, exclusive=True)
+                self._channel.basic_consume(queue, callback=lambda found: take(_in_text(found)), exclusive=True)
             except amqp.AccessRefused as error:
                 if "exclusive" in str(error):
                     raise Gone(f'another consumer has queue "{queue}"') from error
@@ -205,6 +205,20 @@ class Link:
                 else f"One of its properties or headers has a value that cannot be: {error}.",
                 hint="It is the first one in its queue: take it out there.",
             ) from error
+
+
+def _in_text(message: amqp.Message) -> amqp.Message:
+    """The client lets halves of characters through, which are no text: they are written out."""
+    headers = message.properties.get("application_headers")
+    message.properties = {name: _whole(value) for name, value in message.properties.items()}
+    if headers:
+        message.properties["application_headers"] = {_whole(name): value for name, value in headers.items()}
+    message.delivery_info = {name: _whole(value) for name, value in message.delivery_info.items()}
+    return message
+
+
+def _whole(value: Any) -> Any:
+    return value.encode(errors="backslashreplace").decode() if isinstance(value, str) else value
 
 
 def _not_let_in(address: Address, error: Exception) -> CaptureError:

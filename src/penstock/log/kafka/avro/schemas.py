@@ -9,6 +9,8 @@ from penstock.schema import Array, Decimal, Map, Scalar, Schema, Struct, Type
 
 Names = dict[str, Any]
 NAME = re.compile("[A-Za-z_][A-Za-z0-9_]*")
+PRIMITIVE = frozenset({"null", "boolean", "int", "long", "float", "double", "bytes", "string"})
+KINDS = PRIMITIVE | {"record", "enum", "fixed", "array", "map"}
 
 
 def schema_of(columns: Schema) -> dict[str, Any]:
@@ -61,33 +63,46 @@ PLAIN: dict[str, Any] = {
 }
 
 
-def define(schema: Any, names: Names) -> None:
-    """Types may be called by name after they have been defined."""
+def qualified(schema: Any, names: Names, space: str = "") -> Any:
+    """The schema with the full names of its types, as Avro finds them: those without a dot are of the namespace around
+    them. What is defined is put into `names`.
+    """
     match schema:
-        case {"type": "record" | "error", "name": name, "fields": fields}:
-            _define(schema, name, names)
-            for field in fields:
-                define(field["type"], names)
-        case {"type": "enum" | "fixed", "name": name}:
-            _define(schema, name, names)
-        case {"type": "array", "items": inner} | {"type": "map", "values": inner} | {"type": inner}:
-            define(inner, names)
+        case str(name):
+            return name if name in PRIMITIVE or "." in name or f"{space}.{name}" not in names else f"{space}.{name}"
         case [*branches]:
-            for branch in branches:
-                define(branch, names)
+            return [qualified(branch, names, space) for branch in branches]
+        case {"type": "record" | "error" | "enum" | "fixed", "name": name}:
+            return _defined(schema, name, names, space)
+        case {"type": "array", "items": inner}:
+            return {**schema, "items": qualified(inner, names, space)}
+        case {"type": "map", "values": inner}:
+            return {**schema, "values": qualified(inner, names, space)}
+        case {"type": inner}:
+            return {**schema, "type": qualified(inner, names, space)}
+        case _:
+            raise SchemaError("the Avro schema cannot be read", detail=f"{str(schema)[:60]!r} is no type.")
 
 
-def _define(schema: Mapping[str, Any], name: str, names: Names) -> None:
-    short = name.rpartition(".")[2]
-    names[short] = schema
-    names[name if "." in name else f"{schema.get('namespace', '')}.{name}"] = schema
+def _defined(schema: Mapping[str, Any], name: str, names: Names, space: str) -> dict[str, Any]:
+    around = schema.get("namespace", space)
+    full = name if "." in name or not around else f"{around}.{name}"
+    found = {**schema, "name": full, "type": "record" if schema["type"] == "error" else schema["type"]}
+    names[full] = found  # before its fields: they may speak of it
+    if "fields" in schema:
+        inner = full.rpartition(".")[0]
+        found["fields"] = [{**field, "type": qualified(field["type"], names, inner)} for field in schema["fields"]]
+    return found
 
 
 def kind_of(schema: Any, names: Names) -> tuple[str, Mapping[str, Any]]:
     """What kind of type it is, and what else is said of it."""
     if isinstance(schema, str):
-        found = names.get(schema, schema)
-        return (found, {}) if isinstance(found, str) else kind_of(found, names)
-    if isinstance(schema["type"], dict | list) or schema["type"] in names:
+        if schema in PRIMITIVE:
+            return schema, {}
+        if schema not in names:
+            raise SchemaError(f'the Avro schema speaks of "{schema}" and does not say what it is')
+        return kind_of(names[schema], names)
+    if isinstance(schema["type"], dict | list) or schema["type"] not in KINDS:
         return kind_of(schema["type"], names)
     return schema["type"], schema

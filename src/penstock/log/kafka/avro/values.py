@@ -9,9 +9,10 @@ import struct
 from collections.abc import Mapping
 from typing import Any
 
+from penstock.errors import SchemaError
 from penstock.log.kafka.avro.encoded import BROKEN, Encoded, Misfit, NotAvro
 from penstock.log.kafka.avro.reading import reader, skipper
-from penstock.log.kafka.avro.schemas import Names, define, schema_of
+from penstock.log.kafka.avro.schemas import Names, qualified, schema_of
 from penstock.log.kafka.avro.writing import Write, writer
 from penstock.log.topic import Topic
 
@@ -27,7 +28,12 @@ class Values:
         plain = json.loads(declared.schema) if declared.schema is not None else schema_of(topic.schema)
         self._framed = bool(declared.ids)
         schemas = {number: json.loads(text) for number, text in declared.ids} if declared.ids else {None: plain}
-        self._rows = {number: _Row(found, topic) for number, found in schemas.items()}
+        try:
+            self._rows = {number: _Row(found, topic) for number, found in schemas.items()}
+        except RecursionError:
+            raise SchemaError(
+                "the Avro schema has a type that holds itself", hint="Values that nest without an end are not read."
+            ) from None
         self._newest = list(schemas)[-1]
 
     def row_of(self, data: bytes) -> dict[str, Any]:
@@ -51,7 +57,7 @@ class _Row:
         columns = {column.name: column.type for column in topic.schema.columns}
         self._columns = list(columns)
         names: Names = {}
-        define(schema, names)
+        schema = qualified(schema, names)
         self._fields = []
         for field in schema["fields"]:
             name, type_ = field["name"], columns.get(field["name"])
