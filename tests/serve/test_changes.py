@@ -11,7 +11,7 @@ from penstock.serve.server import serving
 from penstock.views import changes
 from tests.serve.client import Client, Event
 from tests.serve.conftest import Place
-from tests.views.shop import Declared, Shop, Story, spend
+from tests.views.shop import Declared, Pair, Shop, Story, spend
 
 
 def all_events(place: Place, client: Client) -> list[Event]:
@@ -92,7 +92,7 @@ def test_many_readers_all_get_every_change_at_once(
 
 @pytest.mark.parametrize("comes", ["before", "after"])
 def test_what_is_on_its_way_to_one_reader_is_bounded(place: Place, client: Client, comes: str) -> None:
-    rows = [(None, spend(f"{n:05}" + "x" * 1000, n)) for n in range(2000)]
+    rows: list[Pair] = [(None, spend(f"{n:05}" + "x" * 1000, n)) for n in range(2000)]
     if comes == "before":
         place.batch(spend=rows)
     with socket.create_connection(("127.0.0.1", int(client.url.rpartition(":")[2])), timeout=20) as connection:

@@ -1,5 +1,6 @@
 """Rows over HTTP: by key, condition, order and page, in three forms, at a position."""
 
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -11,10 +12,12 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from penstock.log.frame import Header
 from penstock.serve import Settings, past, server
 from penstock.serve.positions import Asked
 from penstock.serve.server import serving
 from penstock.views import ViewReader
+from penstock.views.steps import steps_until
 from tests.serve.client import Client
 from tests.serve.conftest import Place
 from tests.views.shop import VIEWS, Declared, Shop, name, spend
@@ -230,12 +233,11 @@ def test_who_waits_for_the_past_gives_up_and_holds_up_nobody(
     place: Place, client: Client, frame: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folding, over = Event(), Event()
-    fold = past.steps_until
 
     def folded_slowly(*given: Any, **named: Any) -> Any:
         folding.set()
         assert over.wait(20)
-        return fold(*given, **named)
+        return steps_until(*given, **named)
 
     monkeypatch.setattr(past, "steps_until", folded_slowly)
     answers = Queue[int]()
@@ -282,7 +284,12 @@ def _asked_in_vain(client: Client, frame: int) -> None:
 
 def test_every_frame_is_looked_at_once(place: Place, frame: int, monkeypatch: pytest.MonkeyPatch) -> None:
     served, looked, frames = place.served, list[int](), place.log.frames
-    monkeypatch.setattr(place.log, "frames", lambda start: (looked.append(start), frames(start))[1])
+
+    def noted(start: int) -> Iterator[Header]:
+        looked.append(start)
+        return frames(start)
+
+    monkeypatch.setattr(place.log, "frames", noted)
     place.log.create_topic("others", "id BIGINT")
     last = [place.log.append("others", [{"id": n}]).frame for n in range(3)][-1]
     assert (served.lag(), served.lag()) == (0, 0)
