@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from difflib import get_close_matches
 
-SECRETS = re.compile(r"""(?<=://)([^\s'":/@]*):[^\s'"]*@|([?&]password=)[^\s'"&]*""")
+SECRETS = re.compile(r"""(?<=://)([^\s'":/@]*):[^\s'"]*@|([?&]password=|whsec_)[^\s'"&]*""")
 
 
 @dataclass(frozen=True)
@@ -141,7 +141,7 @@ class CommandError(PenstockError):
 
 
 def without_secrets(text: str) -> str:
-    """The text with no password of an address in it."""
+    """The text with no password of an address in it, and no secret of a webhook."""
     return SECRETS.sub(lambda found: f"{found[2]}***" if found[2] else f"{found[1]}:***@", text)
 
 

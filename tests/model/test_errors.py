@@ -70,6 +70,8 @@ REFUSED = {
     "webhook-address": "CREATE VIEW v WITH (webhook = 'ftp://ann:hunter2@host', webhook_secrets = 's') AS SELECT 1;",
     "webhook-without-secrets": "CREATE VIEW v WITH (webhook = 'https://host/') AS SELECT 1;",
     "webhook-secrets-alone": "CREATE VIEW v WITH (webhook_secrets = 's') AS SELECT 1;",
+    "webhook-secret-itself": "CREATE VIEW v\n"
+    "  WITH (webhook = 'https://host/', webhook_secrets = 'whsec_aHVudGVy+') AS SELECT 1;",
     "webhook-attempts": "CREATE VIEW v\n"
     "  WITH (webhook = 'https://host/', webhook_secrets = 's', webhook_attempts = 0) AS SELECT 1;",
     "webhook-of-nothing": "CREATE VIEW v\n"

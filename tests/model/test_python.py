@@ -13,6 +13,8 @@ from penstock.errors import ModelError
 from penstock.log.correction import Correction
 from penstock.model import Function, Pipeline, Stream, Table, View, load_pipeline, pipeline_of
 from penstock.model.pipeline import PipelineOptions
+from penstock.model.sinks import KafkaTopic, Smtp, Webhook
+from penstock.model.stores import OnRedis
 from penstock.model.view import ViewOptions
 from penstock.schema import parse_schema
 from tests.texts import refused
@@ -165,3 +167,30 @@ def test_after_an_error_nothing_is_collected_any_more(load: Any) -> None:
         load('ps.stream("lost", "id INT")\n1 / 0')
     ps.stream("lost", "id INT")
     assert [each.name for each in load('ps.stream("found", "id INT")').relations] == ["found"]
+
+
+def test_sinks_are_declared_as_in_sql(load: Any) -> None:
+    pipeline = load(
+        'ps.option("smtp", "smtps://ann@mail")\n'
+        'ps.option("store", "redis://cache/0?prefix=shop")\n'
+        '@ps.view(webhook="https://host/hook", webhook_secrets="keys", webhook_attempts=3, '
+        'email=["ann@example.org", "bob@example.org"], email_every="5 minutes", kafka="kafka://host:9092/spend")\n'
+        "def spend(spark):\n    return None"
+    )
+    options = pipeline.view("spend").options
+    assert options == ViewOptions(
+        webhook=Webhook("https://host/hook"),
+        webhook_secrets=Path("keys"),
+        webhook_attempts=3,
+        email=("ann@example.org", "bob@example.org"),
+        email_every=timedelta(minutes=5),
+        kafka=KafkaTopic("host:9092", "spend"),
+    )
+    assert pipeline.options.smtp == Smtp("mail", 465, tls=True, starttls="always", user="ann")
+    assert pipeline.options.store == OnRedis("redis://cache/0", "shop")
+
+
+def test_no_secret_of_a_sink_is_in_what_is_told_of_it() -> None:
+    told = [Webhook("https://ann:S3cret@host/p?t=S3cret"), Smtp("mail", 25, user="ann", password="S3cret")]
+    assert "S3cret" not in f"{told} {told[0]} {told[1]}"
+    assert str(told[0]) == "https://***@host/p?***"

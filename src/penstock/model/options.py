@@ -125,6 +125,18 @@ def _address(made: type[T] | tuple[type[Any], ...], read: Callable[[str], T]) ->
     return reader
 
 
+def _secrets(word: str, value: object) -> Path:
+    """A file with secrets."""
+    found = _path(word, value)
+    if found.name.startswith("whsec_"):
+        raise ModelError(
+            f'option "{word}" names a file',
+            detail="This is a secret, and secrets do not belong into a pipeline.",
+            hint="Write it into a file, and name that: webhook_secrets = 'webhook.secrets'",
+        )
+    return found
+
+
 def _mailboxes(word: str, value: object) -> tuple[str, ...]:
     """'ann@example.org, bob@example.org'  =>  both"""
     given = value if isinstance(value, str) or not isinstance(value, Sequence) else ", ".join(map(str, value))
@@ -240,7 +252,7 @@ READERS: Mapping[Kind, Mapping[str, Callable[[str, object], object]]] = {
         "partition_by": _names,
         "index": _indexes,
         "webhook": _address(Webhook, webhook_of),
-        "webhook_secrets": _path,
+        "webhook_secrets": _secrets,
         "webhook_attempts": _count,
         "email": _mailboxes,
         "email_every": _duration,

@@ -121,6 +121,7 @@ def test_brokers_that_are_away_are_told_of_and_get_what_they_have_missed(
         shop.batch(spend=[(None, spend("Bern", 1))])
         assert soon(lambda: bool(told))
         cluster.start()
+        monkeypatch.setattr(sink, "PATIENCE", timedelta(minutes=1))
     assert held(cluster, topic) == (counted([spend("Bern", 1)]), 1)
 
 
