@@ -79,5 +79,8 @@ def test_a_run_serves_what_it_keeps_right(tmp_path: Path) -> None:
             process.send_signal(signal.SIGTERM)
             assert process.wait(timeout=60) == 130
             assert {"batch", "planning", "storing"} <= {span.name for span in collector.spans()}
+            with served_pipeline(place_of(tmp_path / "shop"), Settings(port=0)) as left:
+                assert Client(left.url).get("/pipeline").json["running"] is False
+                assert Client(left.url).get("/batches", limit=1).json["lag"] == 0
         finally:
             process.kill()

@@ -1,5 +1,6 @@
 """`penstock serve`: a pipeline's views over HTTP. Read from the store and the log, without Spark."""
 
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -94,7 +95,7 @@ def failures_told(form: LogFormat) -> Iterator[None]:
     try:
         yield
     except PenstockError as error:
-        if form == LogFormat.TEXT:
+        if form == LogFormat.TEXT or "--debug" in sys.argv:  # which wants to see where it comes from
             raise
         teller("json")("failed", **parts_of(error))
         raise typer.Exit(1) from None
