@@ -25,7 +25,8 @@ CREATE STREAM purchases (id BIGINT NOT NULL, city STRING, amount DECIMAL(10,2), 
   WITH (event_time = 'at', watermark = '10 seconds', topic = 'orders');
 CREATE VIEW spend AS SELECT city, count(*) AS orders, sum(amount) AS spend FROM purchases GROUP BY city;
 CREATE VIEW per_minute AS
-  SELECT window(at, '1 minute') AS window, city, count(*) AS orders FROM purchases GROUP BY window(at, '1 minute'), city;
+  SELECT window(at, '1 minute') AS window, city, count(*) AS orders FROM purchases
+  GROUP BY window(at, '1 minute'), city;
 """
 COLUMNS = "id BIGINT NOT NULL, city STRING, amount DECIMAL(10,2), at TIMESTAMP"
 VIEWS = {
@@ -61,7 +62,8 @@ PLAN: dict[str, Any] = {
     "nodes": [
         _node("source", "purchases", "stream (id, city, amount, at), event time at, watermark 10 seconds"),
         _node("operator", "aggregate", "aggregate by city: count(1) AS orders, sum(amount) AS spend", level=1,
-              state="unbounded: it grows with purchases", warning="the state of #1 is unbounded: it grows with purchases"),
+              state="unbounded: it grows with purchases",
+              warning="the state of #1 is unbounded: it grows with purchases"),
         _node("operator", "windows", "windows of 1 minute by city: count(1) AS orders", level=1,
               state="freed as time goes on"),
         _node("view", "spend", "(city, orders, spend), key city; a table and its changes", level=0),
