@@ -21,11 +21,12 @@ from penstock.views import SqliteStore, catch_up
 from tests.views.shop import Declared, Pair, Shop
 
 PIPELINE = """
-CREATE STREAM orders (id BIGINT NOT NULL, city STRING, amount DECIMAL(10,2), at TIMESTAMP)
-  WITH (event_time = 'at', watermark = '10 seconds');
-CREATE VIEW spend AS SELECT city, count(*) AS orders, sum(amount) AS spend FROM orders GROUP BY city;
+CREATE STREAM purchases (id BIGINT NOT NULL, city STRING, amount DECIMAL(10,2), at TIMESTAMP)
+  WITH (event_time = 'at', watermark = '10 seconds', topic = 'orders');
+CREATE VIEW spend AS SELECT city, count(*) AS orders, sum(amount) AS spend FROM purchases GROUP BY city;
 CREATE VIEW per_minute AS
-  SELECT window(at, '1 minute') AS window, city, count(*) AS orders FROM orders GROUP BY window(at, '1 minute'), city;
+  SELECT window(at, '1 minute') AS window, city, count(*) AS orders FROM purchases
+  GROUP BY window(at, '1 minute'), city;
 """
 COLUMNS = "id BIGINT NOT NULL, city STRING, amount DECIMAL(10,2), at TIMESTAMP"
 VIEWS = {
@@ -59,17 +60,18 @@ PLAN: dict[str, Any] = {
     "log": "shop/.penstock/log",
     "lineage": 1,
     "nodes": [
-        _node("source", "orders", "stream (id, city, amount, at), event time at, watermark 10 seconds"),
+        _node("source", "purchases", "stream (id, city, amount, at), event time at, watermark 10 seconds"),
         _node("operator", "aggregate", "aggregate by city: count(1) AS orders, sum(amount) AS spend", level=1,
-              state="unbounded: it grows with orders", warning="the state of #1 is unbounded: it grows with orders"),
+              state="unbounded: it grows with purchases",
+              warning="the state of #1 is unbounded: it grows with purchases"),
         _node("operator", "windows", "windows of 1 minute by city: count(1) AS orders", level=1,
               state="freed as time goes on"),
         _node("view", "spend", "(city, orders, spend), key city; a table and its changes", level=0),
         _node("view", "per_minute", "(window, city, orders), key window, city; a table and its changes", level=0),
     ],
     "edges": [
-        ["source:orders", "#aggregate"],
-        ["source:orders", "#windows"],
+        ["source:purchases", "#aggregate"],
+        ["source:purchases", "#windows"],
         ["#aggregate", "view:spend"],
         ["#windows", "view:per_minute"],
     ],
@@ -111,11 +113,11 @@ class Scene:
             "at": datetime.now(UTC).isoformat(),
             "seconds": work + 0.05,
             "phases": {"planning": 0.01, "computing": work, "appending": 0.02, "committing": 0.015, "storing": 0.005},
-            "records": {"orders": 30},
+            "records": {"purchases": 30},
             "changes": changes,
             "late": {"per_minute": batch % 2},
             "letters": 0,
-            "watermarks": {"orders": (START + 5 * MINUTE).isoformat()},
+            "watermarks": {"purchases": (START + 5 * MINUTE).isoformat()},
             "state_bytes": 40_000 + 2_000 * batch,
             "state_rows": None,
         }

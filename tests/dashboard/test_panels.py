@@ -32,9 +32,9 @@ def test_the_graph_shows_every_node_and_what_flows(page: Page, shop: Scene) -> N
     page.wait("document.querySelectorAll('.graph .node').length === 5")
     assert page.value("document.querySelectorAll('.graph .edge').length") == len(PLAN["edges"])
     labels = "[...document.querySelectorAll('.graph .node')].map((node) => node.getAttribute('aria-label')).join('\\n')"
-    page.wait(f"/Source orders: [1-9][\\d.]* records\\/s; watermark 12:05:00/.test({labels})")
+    page.wait(f"/Source purchases: [1-9][\\d.]* records\\/s; watermark 12:05:00/.test({labels})")
     assert page.value(f"/View per_minute: .*; \\d late/.test({labels})")
-    assert "grows with orders" in page.value(labels)
+    assert "grows with purchases" in page.value(labels)
     figures = page.value(text_of(".figures"))
     assert all(name in figures for name in ("Records read", "Lag", "Watermark delay", "State", "Late rows"))
     assert page.value(text_of("#pipeline-name")) == "shop"
@@ -144,6 +144,12 @@ def test_records_are_found_by_offset(page: Page, shop: Scene) -> None:
     page.wait(f"{OFFSETS}[0] === 7")
     click(page, "button", "Oldest")
     page.wait(f"{OFFSETS}[0] === 0")
+
+
+def test_a_source_of_the_graph_leads_to_its_topic_whatever_that_is_called(page: Page, shop: Scene) -> None:
+    page.open(f"{shop.url}/#/topics/purchases")
+    page.wait(shows("main h2", "orders"))
+    page.wait(f"{OFFSETS}.length === 50")
 
 
 def test_records_are_found_by_time(page: Page, shop: Scene) -> None:

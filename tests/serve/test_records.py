@@ -79,6 +79,7 @@ def test_what_the_pipeline_has_written_can_be_looked_into_and_nothing_else(place
         "shop.1.spend": "changes",
         "parcels.dead-letters": "letters",
     }
+    assert client.get("/topics").json["topics"][0]["relations"] == ["orders"]
     (record,) = client.get("/topics/shop.1.spend/records").json["records"]
     assert record["key"] == {"city": "Bern"}
     got = client.get("/topics/others/records")

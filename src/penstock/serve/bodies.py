@@ -74,6 +74,7 @@ class Row(BaseModel):
 class TopicShown(BaseModel):
     topic: str
     role: Literal["source", "changes", "late", "letters"] = Field(description="Only a source takes records.")
+    relations: list[str] = Field(description="The streams and tables that are read from it.")
     key: list[str]
     event_time: str | None
     partitions: int

@@ -32,6 +32,7 @@ def routes_of(served: Served) -> APIRouter:
             {
                 "topic": each.name,
                 "role": role,
+                "relations": [relation.name for relation in served.pipeline.relations if relation.topic == name],
                 "key": list(each.key),
                 "event_time": each.event_time,
                 "partitions": each.partitions,

@@ -102,10 +102,10 @@ const grid = (seconds, y, wide) => [
   s("text", { class: "axis", x: LEFT - 8, y: y + 4, "text-anchor": "end" }, seconds ? span(seconds).join(" ") : "0"),
 ];
 
-/** The next of 1, 2, 5, 10, ... */
+/** The next number that is plain, and so is its half. */
 export function niceAbove(number) {
   const power = 10 ** Math.floor(Math.log10(number));
-  return [1, 2, 5, 10].find((each) => each * power >= number) * power;
+  return [1, 2, 3, 4, 6, 8, 10].find((each) => each * power >= number) * power;
 }
 
 function sentence(batch) {

@@ -11,7 +11,8 @@ export function topicsPanel(main, name) {
   let over = false;
   ask("topics").then(({ topics }) => {
     if (over) return;
-    const topic = topics.find((each) => each.topic === name) ?? (name ? null : topics[0]);
+    const known = topics.find((each) => each.topic === name) ?? topics.find((each) => each.relations.includes(name));
+    const topic = known ?? (name ? null : topics[0]);
     const place = h("section", { class: "panel", "aria-labelledby": "topic" });
     main.replaceChildren(h("div", { class: "side" }, listOf(topics, topic), place));
     if (topic) browse(place, topic);
