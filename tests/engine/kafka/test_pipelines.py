@@ -140,7 +140,7 @@ def test_a_run_waits_for_a_killed_broker_says_so_and_goes_on(
         write_orders(shop, random, 9, 30)
         shop.flush()
         shop.log.settle()
-        end = shop.log.mark().next_frame
+        end = run._goal = shop.log.mark().next_frame
         await_that(lambda: bool(shop.batches) and run._has_caught_up(shop.batches[-1].end), query)
         assert any("goes on, after" in each for each in said)
         run.wait(query, stop=lambda: True)
