@@ -89,14 +89,19 @@ class Served:
     def lag(self) -> int | None:
         """Frames with something for the pipeline that the store's answers do not know yet; None before the first."""
         position = self.position()
-        return None if position is None else self.lag_after(position.until)
+        return None if position is None else self._unread.count(position.until, self.log.mark().next_frame)
 
     def lag_after(self, frame: int) -> int:
-        """Frames from this one on with something for the pipeline."""
-        return self._unread.count(frame, self.log.mark().next_frame)
+        """Frames with something for the pipeline from this one on, up to which a run has come."""
+        return self._ahead.count(frame, self.log.mark().next_frame)
 
     @cached_property
     def _unread(self) -> Unread:
+        return Unread(self.log, self.topics, ("", self.pipeline.name))
+
+    @cached_property
+    def _ahead(self) -> Unread:
+        """The run is ahead of the store: what one has looked at is of no use to the other."""
         return Unread(self.log, self.topics, ("", self.pipeline.name))
 
     def watermarks(self) -> dict[str, datetime]:
