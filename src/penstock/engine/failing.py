@@ -16,6 +16,8 @@ from penstock.model import Pipeline
 PLAN: Final = "=== Streaming Query ==="
 # How Spark words it where it cannot go on with a checkpoint.
 DAMAGED: Final = re.compile(r"STATE_STORE|MALFORMED_LOG_FILE|not found in offset log|batch \d+ doesn't exist")
+# How it words that somebody has stopped the query in the middle of a batch.
+STOPPED: Final = re.compile(r"InterruptedException|[Cc]ancell?ed")
 WORKER: Final = "from the Python worker"
 CALLED: Final = re.compile(r'^  File "(.+)", line (\d+), in ', re.MULTILINE)
 
@@ -36,6 +38,11 @@ def failed(pipeline: Pipeline, error: PySparkException | Py4JJavaError) -> Engin
         detail=detail,
         hint="Its views are as they were after the last batch; --debug shows all that Spark says.",
     )
+
+
+def is_stopped(error: PySparkException) -> bool:
+    """Whether it only says that the query was stopped while it worked."""
+    return any(STOPPED.search(text) for text in _causes(error))
 
 
 def last_cause(error: PySparkException | Py4JJavaError) -> str:

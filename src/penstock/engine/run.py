@@ -22,7 +22,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from penstock.engine.batches import Batches, Committed
 from penstock.engine.checkpoint import address, check_fits, take_up
 from penstock.engine.compile import Compiled, compiled
-from penstock.engine.failing import failed
+from penstock.engine.failing import failed, is_stopped
 from penstock.engine.fingerprint import check_unchanged, fingerprint_of
 from penstock.engine.idleness import Idleness
 from penstock.engine.kafka import lies_in_kafka
@@ -247,14 +247,17 @@ class Run:
         on_stage(Stage.COMMITTING, batch)
 
     def wait(self, query: StreamingQuery, *, stop: Callable[[], bool] = lambda: False) -> None:
-        """Until the query ends by itself, or `stop` says so; raises what went wrong in it."""
+        """Until the query ends by itself, or `stop` says so, also in the middle of a batch; raises what went wrong in
+        it.
+        """
+        asked = False
         try:
-            while query.isActive and not stop():
+            while query.isActive and not (asked := stop()):
                 sleep(POLL.total_seconds())
                 self._leave_if_overtaken(query)
                 self._tell_idleness()
             query.stop()
-            if (error := query.exception()) is not None:
+            if (error := query.exception()) is not None and not (asked and is_stopped(error)):
                 raise error
         except StreamingQueryException as error:
             raise self._failure or failed(self._ready.pipeline, error) from error
