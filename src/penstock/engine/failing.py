@@ -40,7 +40,7 @@ def failed(pipeline: Pipeline, error: PySparkException | Py4JJavaError) -> Engin
     )
 
 
-def is_stopped(error: PySparkException) -> bool:
+def is_stopped(error: PySparkException | Py4JJavaError) -> bool:
     """Whether it only says that the query was stopped while it worked."""
     return any(STOPPED.search(text) for text in _causes(error))
 

@@ -129,6 +129,7 @@ class Run:
         self._ready = ready
         self._on_batch = on_batch
         self._failure: PenstockError | None = None
+        self._stopping = False
         self._goal = log.mark().next_frame
         self._current = False
         self._epoch = epoch or raised_epoch(log, ready.pipeline)
@@ -241,7 +242,8 @@ class Run:
             self._failure = self._failure or error
             raise
         except (Py4JJavaError, PySparkException) as error:  # of a batch that is stopped too: why is known then
-            self._failure = self._failure or failed(self._ready.pipeline, error)
+            if not (self._stopping and is_stopped(error)):
+                self._failure = self._failure or failed(self._ready.pipeline, error)
             raise
         self._on_batch(done)
         on_stage(Stage.COMMITTING, batch)
@@ -250,14 +252,14 @@ class Run:
         """Until the query ends by itself, or `stop` says so, also in the middle of a batch; raises what went wrong in
         it.
         """
-        asked = False
         try:
-            while query.isActive and not (asked := stop()):
+            while query.isActive and not stop():
                 sleep(POLL.total_seconds())
                 self._leave_if_overtaken(query)
                 self._tell_idleness()
+            self._stopping = query.isActive
             query.stop()
-            if (error := query.exception()) is not None and not (asked and is_stopped(error)):
+            if (error := query.exception()) is not None and not (self._stopping and is_stopped(error)):
                 raise error
         except StreamingQueryException as error:
             raise self._failure or failed(self._ready.pipeline, error) from error

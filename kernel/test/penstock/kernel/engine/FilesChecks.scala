@@ -174,8 +174,8 @@ object FilesChecks {
     check("a lock is taken once and kept") {
       val place = new Place
       val file = place.root.resolve("lock").toString
-      holds(Held.take(file) && Held.take(file), "taken")
-      equal(place.text("lock"), ProcessHandle.current.pid.toString, "the holder")
+      holds(Held.take(file, "here") && Held.take(file, "here"), "taken")
+      equal(place.text("lock"), s"${ProcessHandle.current.pid} on here", "the holder")
     }
     new Place().files.delete(new Path(scratch.toUri), true)
     checks.close()

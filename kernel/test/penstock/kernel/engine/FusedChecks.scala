@@ -63,11 +63,11 @@ object FusedChecks {
       fused.add(each, quick, weight, stamp, place)
       if (route.takes(each)) slow.add(route.keyOf(each), route.valueOf(each), weight, stamp, place)
     }
-    equal(given(quick), given(slow), s"of ${rows.size} rows")
-    holds(given(quick).isEmpty, "what was given out is gone")
+    equal(told(quick), told(slow), s"of ${rows.size} rows")
+    holds(told(quick).isEmpty, "what was given out is gone")
   }
 
-  private def given(combiner: Combiner): Seq[Seq[Byte]] =
+  private def told(combiner: Combiner): Seq[Seq[Byte]] =
     Iterator.continually(combiner.take()).takeWhile(_ != null).map(_.toSeq).toSeq.sortBy(_.mkString(","))
 
   private def plain(): Unit = {
