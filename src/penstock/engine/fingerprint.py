@@ -16,7 +16,7 @@ from penstock.errors import EngineError
 from penstock.log.protocol import OrderedLog
 from penstock.model import Pipeline, Stream, Table, View, declaration_text
 
-STATE_FORMAT = 7
+STATE_FORMAT = 8
 """Other bytes in pages, pages of another size or another number of slots need another number."""
 NAMED = {"settings": "setting", "streams": "stream", "tables": "table", "files": "file", "views": "view"}
 """Parts that have parts, and what one of these is called."""
@@ -26,15 +26,13 @@ def fingerprint_of(
     pipeline: Pipeline, compiled: Compiled, log: OrderedLog, settings: Mapping[str, str]
 ) -> dict[str, Any]:
     """A view counts as declared and as Catalyst understands it, which depends on what it reads."""
-    meant = {
-        name: value for name, value in {**settings, **pipeline.options.spark}.items() if name.startswith("spark.sql.")
-    }
+    own = {name: value for name, value in pipeline.options.spark.items() if name.startswith("spark.sql.")}
     texts = {each.name: _text(pipeline, each) for each in (*pipeline.relations, *pipeline.views)}
     return {
         "log": log.identity,
         "state format": STATE_FORMAT,
         "plan": _plan(compiled),
-        "settings": meant,
+        "settings": {**settings, **own},
         "streams": {each.name: _digest(texts[each.name]) for each in pipeline.relations if isinstance(each, Stream)},
         "tables": {each.name: _digest(texts[each.name]) for each in pipeline.relations if isinstance(each, Table)},
         "files": dict(sorted(compiled.files.items())),

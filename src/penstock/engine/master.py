@@ -8,10 +8,13 @@ import re
 import socket
 from contextlib import closing
 
+from pyspark.sql import SparkSession
+
 from penstock.errors import EngineError
 
 STANDALONE = "spark://"
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
+PARTITIONS = "spark.sql.shuffle.partitions"
 SECONDS = 5.0
 """So long a master may take to answer at all."""
 
@@ -19,6 +22,13 @@ SECONDS = 5.0
 def is_local(master: str) -> bool:
     """Whether this process does all the work itself."""
     return re.fullmatch(r"local(\[.*\])?", master) is not None
+
+
+def runs_together(spark: SparkSession) -> bool:
+    """Whether the tasks of a stage all run at the same time, in this process, and none is tried again by itself."""
+    found = re.fullmatch(r"local\[(\d+)\]", str(spark.sparkContext.master))
+    alone = spark.sparkContext.getConf().get("spark.task.cpus", "1") == "1"
+    return found is not None and alone and int(found[1]) >= int(str(spark.conf.get(PARTITIONS)))
 
 
 def is_on_this_machine(master: str) -> bool:

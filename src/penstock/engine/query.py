@@ -1,7 +1,8 @@
 """The query: a graph laid out becomes one streaming DataFrame of envelopes.
 
-Sources enter at the level of the operators that they feed; a level is one stateful operator of Spark's; what leaves
-the last level is the changes of all views, told apart by the number of the view.
+Sources enter at the level of the operators that they feed; a level is one stateful operator of Spark's, or all levels
+together are one, where all tasks run at once in one process. What leaves the last level is the changes of all views,
+told apart by the number of the view.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -13,6 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 from penstock.engine.evaluation import BY_NAME, evaluated_streams, named_row
 from penstock.engine.graph import Branch, Edge, Graph, Operator
 from penstock.engine.levels import SINKS, TABLES, Layout, Within, laid_out
+from penstock.engine.master import PARTITIONS, runs_together
 from penstock.engine.nodes import Handle
 from penstock.engine.timing import LATE
 
@@ -52,6 +54,9 @@ class Query:
         self._readable: list[Handle] = []
         self._complete_tables()
         self.layout: Layout = laid_out(graph.operators, self._same_key, self._in_key)
+        together = self.layout.depth > 1 and runs_together(spark)
+        self._tasks = int(str(spark.conf.get(PARTITIONS))) if together else 0
+        self.stages = 1 if together else self.layout.depth
 
     def _complete_tables(self) -> None:
         """Tables are fed once it is known which of their columns the views read."""
@@ -112,7 +117,7 @@ class Query:
         readable = {name: _readable(source) if name in self._unread else source for name, source in sources.items()}
         sources = sources | evaluated_streams(self._spark, self._graph, readable)
         current: DataFrame | None = None
-        for level in range(self.layout.depth, 0, -1):
+        for level in range(self.stages, 0, -1):
             current = self._level(level, self._entering(current, level, sources), built)
         whole = self._entering(current, 0, sources)
         assert whole is not None
@@ -123,17 +128,23 @@ class Query:
             edges = [edge for edge in self._source_edges(source) if self._entrance(edge) == level]
             ticks = self._ticks(level) if name == self._first else []
             timed, stepped = self._timed(level, name), self._stepped(level, name)
-            told = ticks or timed or stepped
+            wakes = self._tasks if level == 1 and name == self._first else 0
+            told = ticks or timed or stepped or wakes
             letters = name in self._unread and (bool(edges) or level == 0)
             if edges or told or letters or (level == 0 and name == self._first and not self._is_fed(source)):
-                fed = self._fed(sources[name], edges, (ticks, timed, stepped), letters=source if letters else None)
+                clocks = (ticks, timed, stepped)
+                fed = self._fed(sources[name], edges, clocks, wakes, letters=source if letters else None)
                 self._unread -= {name} if letters else set()
                 current = fed if current is None else current.unionAll(fed)
         return current
 
     def _is_fed(self, source: Operator) -> bool:
         """Whether the source is in the query, wherever it enters."""
-        return bool(self._source_edges(source)) or any(self._ticks(level) for level in range(self.layout.depth + 1))
+        return (
+            bool(self._source_edges(source))
+            or self._tasks > 0
+            or any(self._ticks(level) for level in range(self.stages + 1))
+        )
 
     def _source_edges(self, source: Operator) -> list[Edge]:
         tables = [t for t in self._graph.operators if t.kind in TABLES and t.edges and t.parts["source"] is source]
@@ -150,7 +161,7 @@ class Query:
         return min(map(self._level_of, others), default=0)
 
     def _level_of(self, target: Operator) -> int:
-        return 0 if target.kind in SINKS else self.layout.level[self.layout.of[target.id].id]
+        return 0 if target.kind in SINKS else min(self.stages, self.layout.level[self.layout.of[target.id].id])
 
     def _ticks(self, level: int) -> list[int]:
         """Aggregates without groups are woken in every batch: they have an answer before any row comes."""
@@ -193,11 +204,12 @@ class Query:
         stream: DataFrame,
         edges: Sequence[Edge],
         told: Sequence[Sequence[int]],
+        wakes: int,
         *,
         letters: Operator | None = None,
     ) -> DataFrame:
-        """`told` are who is woken in every batch, who hears of the watermark, and who of all its steps. Records of
-        `letters` that cannot be read become dead letters here.
+        """`told` are who is woken in every batch, who hears of the watermark, and who of all its steps; so many tasks
+        are woken too. Records of `letters` that cannot be read become dead letters here.
         """
         handles = self._graph.handles
         row = list(self._door.list(stream._jdf.queryExecution().analyzed().output()))
@@ -209,7 +221,7 @@ class Query:
             made.append(self._door.unread(letters.title, self._topics[letters.title], handles(row)))
             plans.append(None)
         self._readable = []
-        fed = self._door.feed(stream._jdf, handles(made), handles(plans), *map(handles, told), self.tuning.slots)
+        fed = self._door.feed(stream._jdf, handles(made), handles(plans), *map(handles, told), self.tuning.slots, wakes)
         return DataFrame(fed, self._spark)
 
     def _table_edge(self, edge: Edge, by_name: dict[str, Handle], row: Sequence[Handle]) -> Handle:
@@ -309,15 +321,18 @@ class Query:
 
     def _level(self, level: int, input: DataFrame | None, built: dict[int, Handle]) -> DataFrame:
         assert input is not None
-        chains = [
-            self._door.chain(chain.id, self._graph.handles([built[operator.id] for operator in chain.operators]))
-            for chain in self.layout.chains
-            if self.layout.level[chain.id] == level
-        ]
-        made = self._door.level(
-            input._jdf, self._graph.handles(chains), self.tuning.slots, self.tuning.page_bytes, self._open
+        chains = [chain for chain in self.layout.chains if self._tasks or self.layout.level[chain.id] == level]
+        made = self._graph.handles(
+            [
+                self._door.chain(chain.id, self._graph.handles([built[each.id] for each in chain.operators]))
+                for chain in chains
+            ]
         )
-        return DataFrame(made, self._spark)
+        how = (self.tuning.slots, self.tuning.page_bytes, self._open)
+        if not self._tasks:
+            return DataFrame(self._door.level(input._jdf, made, *how), self._spark)
+        levels = self._graph.handles([self.layout.level[chain.id] for chain in chains])
+        return DataFrame(self._door.cascade(input._jdf, made, levels, self._tasks, *how), self._spark)
 
 
 def _readable(source: DataFrame) -> DataFrame:

@@ -28,6 +28,7 @@ from penstock.engine.idleness import Idleness
 from penstock.engine.kafka import lies_in_kafka
 from penstock.engine.lineage import Lineage, begun, current, drop_older, make_current, newest
 from penstock.engine.locking import hold
+from penstock.engine.master import PARTITIONS, runs_together
 from penstock.engine.query import UNREAD, Query, Tuning
 from penstock.engine.sinks import Sinks
 from penstock.engine.source import NO_TIME, columns_of, other_streams, stream_topic, watermark_at
@@ -105,8 +106,10 @@ def epoch_name(pipeline: Pipeline) -> str:
 
 def settings_of(spark: SparkSession) -> dict[str, str]:
     """The settings that answers and state depend on."""
-    names = ("spark.sql.ansi.enabled", "spark.sql.session.timeZone", "spark.sql.shuffle.partitions")
-    return {name: str(spark.conf.get(name)) for name in names}
+    names = ("spark.sql.ansi.enabled", "spark.sql.session.timeZone", PARTITIONS)
+    return {name: str(spark.conf.get(name)) for name in names} | {
+        "levels": "together" if runs_together(spark) else "apart"
+    }
 
 
 class Run:

@@ -16,11 +16,12 @@ import scala.jdk.CollectionConverters._
   *
   * `deleted`, `place` and `stamp` are the positions of those columns in the source's row; -1 where it has none. An edge with a
   * gathering is folded before the shuffle. `ticks` are woken once in every batch; `timed` are told in all their slots when the watermark of the
-  * source has moved, `stepped` also how. Under its `name` tasks of later batches use again what was made.
+  * source has moved, `stepped` also how. `wakes` are groups that get an empty envelope in every batch: see `Cascade`. Under its `name` tasks of later batches use
+  * again what was made.
   */
 case class Entry(
     edges: Seq[Edge], gatherings: Seq[Option[Gathering]], deleted: Int, place: Int, stamp: Int, ticks: Seq[Target], slots: Int, timed: Seq[Target] = Nil,
-    stepped: Seq[Target] = Nil, name: String = "") {
+    stepped: Seq[Target] = Nil, wakes: Seq[Long] = Nil, name: String = "") {
   @transient lazy val sent: Sent[Entry] = Sent(this)
 }
 
@@ -63,7 +64,7 @@ sealed trait FeedExec extends UnaryExecNode {
     val watermark = if (entry.timed.isEmpty && entry.stepped.isEmpty) None else moved
     val found = if (entry.edges.isEmpty) sparkContext.emptyRDD[InternalRow] else rows
     // A topic that got nothing has no tasks; somebody must still wake those who wait.
-    val wakes = entry.ticks.nonEmpty || watermark.nonEmpty
+    val wakes = entry.ticks.nonEmpty || entry.wakes.nonEmpty || watermark.nonEmpty
     val tasks = if (found.getNumPartitions == 0 && wakes) sparkContext.parallelize(Seq.empty[InternalRow], 1) else found
     val (sent, name) = (entry.sent, entry.name)
     tasks.mapPartitionsWithIndex { (partition, rows) =>
@@ -106,6 +107,7 @@ final class FeedIterator(made: EntryRoutes, rows: Iterator[InternalRow], first: 
   private val emptying = new ArrayDeque[Combiner]()
   private var ended = false
   if (first) entry.ticks.foreach(to => ready.add(Envelope.stamped(Envelope.of(to, Envelope.Tick, FeedIterator.Nothing, FeedIterator.Nothing), 0, Long.MinValue, Long.MinValue)))
+  if (first) entry.wakes.foreach(group => ready.add(Envelope.tick(Target(0, 0, (group >>> 32).toInt), group.toInt, Long.MinValue)))
   if (first) for (moved <- watermark; slot <- 0 until entry.slots) {
     entry.timed.foreach(to => ready.add(Envelope.tick(to, slot, moved.watermark)))
     entry.stepped.foreach(to => ready.add(Envelope.tick(to, slot, moved.watermark, moved.steps)))

@@ -11,9 +11,10 @@ import org.apache.spark.sql.catalyst.optimizer.NormalizeFloatingNumbers
 import org.apache.spark.sql.execution.datasources.{HadoopFsRelation, LogicalRelation}
 import org.apache.spark.sql.execution.datasources.v2.{DataSourceV2Relation, DataSourceV2ScanRelation}
 import org.apache.spark.sql.internal.SQLConf
-import org.apache.spark.sql.streaming.{OutputMode, TimeMode}
+import org.apache.spark.sql.streaming.{OutputMode, StatefulProcessor, TimeMode}
 import org.apache.spark.sql.types.{BinaryType, BooleanType, LongType, StructField, StructType}
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
+import org.apache.spark.util.Utils
 import penstock.kernel.engine.{Aggregate => AggregateOperator, _}
 import penstock.kernel.log.Log
 import penstock.kernel.source.{Hidden, ReadOptions, Stamps, StaticFile}
@@ -259,18 +260,18 @@ object Door {
     if (!session.experimental.extraStrategies.contains(FeedStrategy)) session.experimental.extraStrategies ++= Seq(FeedStrategy, BeneathStrategy, RetainedStrategy)
 
   /** The rows of a source as envelopes. Edges with a plan are folded before the shuffle where they can be. Targets are an operator, which of its
-    * clocks, and its chain: those to be woken, those to be told of the watermark, those to be told of all its steps.
+    * clocks, and its chain: those to be woken, those to be told of the watermark, those to be told of all its steps. `tasks` of a cascade are woken too.
     */
   def feed(
       source: DataFrame, edges: JavaList[Edge], plans: JavaList[AggregatePlan], ticks: JavaList[Integer], timed: JavaList[Integer],
-      stepped: JavaList[Integer], slots: Int): DataFrame = {
+      stepped: JavaList[Integer], slots: Int, tasks: Int): DataFrame = {
     val frame = source.asInstanceOf[ClassicDataset[Row]]
     val columns = frame.queryExecution.analyzed.output
     def at(name: String): Int = columns.indexWhere(_.name == name)
     val gatherings = seq(plans).map(p => Option(p).map(_.gathering).filter(_.merges))
     def targets(numbers: JavaList[Integer]): Seq[Target] = seq(numbers).grouped(3).map { case Seq(operator, port, chain) => Target(operator, port, chain) }.toSeq
     val entry = Entry(seq(edges), gatherings, at("_deleted"), at("_place"), at("_watermark"), targets(ticks), slots, targets(timed),
-      targets(stepped), UUID.randomUUID.toString)
+      targets(stepped), Cascade.waking(tasks, slots), UUID.randomUUID.toString)
     val output = Seq(AttributeReference("envelope", BinaryType, nullable = false)(), AttributeReference("group", LongType, nullable = false)())
     ClassicDataset.ofRows(frame.sparkSession, Feed(entry, output, frame.queryExecution.analyzed))
   }
@@ -283,11 +284,21 @@ object Door {
   }
 
   /** One level over its input, which has the columns envelope and group. */
-  def level(input: DataFrame, chains: JavaList[Chain], slots: Int, pageLimit: Int, open: OpenWindows): DataFrame = {
+  def level(input: DataFrame, chains: JavaList[Chain], slots: Int, pageLimit: Int, open: OpenWindows): DataFrame =
+    stateful(input, slots, new Level(seq(chains).map(c => c.id -> Sent(c)).toMap, pageLimit, open, UUID.randomUUID.toString))
+
+  /** All levels over their input, in so many tasks that run at once in this process; each chain has its level. */
+  def cascade(input: DataFrame, chains: JavaList[Chain], levels: JavaList[Integer], tasks: Int, slots: Int, pageLimit: Int, open: OpenWindows): DataFrame = {
+    val fed = seq(chains).flatMap(chain => chain.operators.flatMap(_.edges).map(_.to.chain).filter(_ != chain.id)).toSet
+    val stations = seq(chains).zip(seq(levels)).map { case (chain, level) => chain.id -> Station(Sent(chain), level, fed(chain.id)) }
+    val folder = Utils.getLocalDir(input.sparkSession.sparkContext.getConf)
+    stateful(input, slots, new Cascade(stations.toMap, tasks, slots, pageLimit, open, folder, UUID.randomUUID.toString))
+  }
+
+  private def stateful(input: DataFrame, slots: Int, processor: StatefulProcessor[Long, Array[Byte], Array[Byte]]): DataFrame = {
     val frame = input.asInstanceOf[ClassicDataset[Row]]
     val execution = ClassicDataset.ofRows(frame.sparkSession, Beneath(frame.queryExecution.analyzed)).queryExecution
     val Seq(envelope, group) = execution.analyzed.output
-    val processor = new Level(seq(chains).map(c => c.id -> Sent(c)).toMap, pageLimit, open, UUID.randomUUID.toString)
     val out = new KeyValueGroupedDataset[Long, Array[Byte]](Encoders.scalaLong, Encoders.BINARY, execution, Seq(envelope), Seq(group))
       .transformWithState(processor, TimeMode.None(), OutputMode.Append())(Encoders.BINARY)
       .toDF("envelope")
