@@ -119,7 +119,7 @@ class Chronicle:
             self._told[told.batch] = told
             self._asked = max(self._asked, told.batch)
             if told.state:
-                self._state = {str(level): size for level, size in enumerate(told.state, 1)}
+                self._state = _by_level(told.state)
 
     def _is_known(self, done: Committed) -> bool:
         if done.batch in self._told and done.batch in self._stored.at:
@@ -170,3 +170,8 @@ class Chronicle:
         if done.batch in self._stored.at:
             found["storing"] = max(0.0, self._stored.at[done.batch] - done.framed)
         return {phase: round(seconds, 6) for phase, seconds in found.items()}
+
+
+def _by_level(state: tuple[int, ...]) -> dict[str, int]:
+    """The state of each level, or of all where one operator of Spark's has all of them."""
+    return {"all": state[0]} if len(state) == 1 else {str(level): size for level, size in enumerate(state, 1)}

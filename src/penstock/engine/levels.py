@@ -3,7 +3,8 @@
 Operators that follow each other under the same key form a chain and run together; so do those whose keys contain the
 key of the one before, if all that they get comes from there: rows that are equal in more columns are together already.
 A chain is placed as late as possible, on levels counted from the sink: views are on level 0, and a chain is one above
-the highest of those that it feeds. The fixed cost of a batch grows with the number of levels.
+the highest of those that it feeds. On a cluster the fixed cost of a batch grows with the number of
+levels.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence

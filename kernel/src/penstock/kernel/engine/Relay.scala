@@ -9,8 +9,11 @@ import org.apache.spark.util.{TaskCompletionListener, TaskFailureListener}
   *
   * A task sends rows to levels that it has not come to. All tasks `meet` before each level: what was sent to it is whole then, and only its receiver looks at it.
   * A task that fails, or is stopped, ends the others.
+  *
+  * @param room how many bytes on the way from one task to another stay in memory
+  * @param patience milliseconds that a task waits for Spark to end it, when another has failed
   */
-final class Relay(tasks: Int, levels: Seq[Int], folder: String, room: Long) {
+final class Relay(tasks: Int, levels: Seq[Int], folder: String, room: Long, patience: Long = Relay.Patience) {
   private val level = levels.zipWithIndex.toMap
   /** By level, receiver and sender; each is made by its sender. */
   private val inflows = Array.ofDim[Inflow](levels.size, tasks, tasks)
@@ -46,7 +49,7 @@ final class Relay(tasks: Int, levels: Seq[Int], folder: String, room: Long) {
   private def awaitRound(next: Int): Unit = {
     while (round < next && failure == null) pause()
     // Whoever failed tells Spark why, which ends all others: the first that speaks is believed.
-    val until = System.nanoTime + TimeUnit.SECONDS.toNanos(Relay.Patience)
+    val until = System.nanoTime + TimeUnit.MILLISECONDS.toNanos(patience)
     while (round < next && System.nanoTime < until) pause()
     if (round < next) throw failure
   }
@@ -62,17 +65,18 @@ final class Relay(tasks: Int, levels: Seq[Int], folder: String, room: Long) {
     notifyAll()
   }
 
-  /** A task is done; whether all are. */
+  /** A task is done; whether all are, so that nothing is kept any more. Where a task has failed, what was put aside goes when Java collects its garbage: others may
+    * still be reading.
+    */
   def leave(): Boolean = synchronized {
     left += 1
+    if (left == tasks) inflows.foreach(_.foreach(_.foreach(inflow => if (inflow != null) inflow.close())))
     left == tasks
   }
-
-  def close(): Unit = inflows.foreach(_.foreach(_.foreach(inflow => if (inflow != null) inflow.close())))
 }
 
 object Relay {
-  private val Patience = 10L
+  private val Patience = 10000L
   private val Look = 100L
   private val open = new ConcurrentHashMap[String, Relay]()
   private val turn = new ReentrantLock(true)

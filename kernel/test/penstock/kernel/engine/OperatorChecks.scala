@@ -18,6 +18,7 @@ object OperatorChecks {
     FormatChecks.run(checks)
     ConsolidationChecks.run(checks)
     StoredPagesChecks.run(checks)
+    RelayChecks.run(checks)
     checks.close()
   }
 }
