@@ -1,0 +1,78 @@
+"""Levels that run together, in one operator of Spark's, give what they give one after the other."""
+
+import random
+from collections.abc import Callable
+from threading import Thread
+from typing import Any
+
+import pytest
+
+from penstock.errors import EngineError
+from tests.engine.conftest import Bench
+
+pytestmark = pytest.mark.spark
+
+DEEP = """
+CREATE STREAM orders (id BIGINT, customer BIGINT, amount BIGINT);
+CREATE TABLE customers (id BIGINT PRIMARY KEY, city STRING);
+CREATE VIEW by_city AS
+  SELECT city, count(*) AS n, sum(amount) AS amount FROM orders JOIN customers ON customer = customers.id GROUP BY city;
+CREATE VIEW by_size AS SELECT n, count(*) AS cities, max(amount) AS amount FROM by_city GROUP BY n;
+CREATE VIEW first_cities AS SELECT city, cities FROM by_city JOIN by_size USING (n) ORDER BY cities DESC, city LIMIT 3;
+"""
+TOGETHER, APART = 2, 3
+"""Partitions of state, on two cores."""
+
+
+def feed(bench: Bench) -> None:
+    chance = random.Random(11)
+    for step in range(4):
+        moved = [{"id": chance.randrange(30), "city": f"city {chance.randrange(9)}"} for _ in range(20)]
+        orders = [
+            {"id": step * 100 + i, "customer": chance.randrange(40), "amount": chance.randrange(50)} for i in range(100)
+        ]
+        bench.append({"customers": moved, "orders": orders})
+        bench.drain()
+
+
+def changes(bench: Bench, view: str) -> list[Any]:
+    return [record.value for record in bench.log.read(bench.ready.lineage.topic(view))]
+
+
+def test_levels_that_run_together_change_the_views_as_levels_apart_do(bench: Callable[..., Bench]) -> None:
+    one, other = bench(DEEP, shuffle_partitions=TOGETHER), bench(DEEP, shuffle_partitions=APART)
+    for each in (one, other):
+        feed(each)
+        each.check()
+    assert all(changes(one, view) == changes(other, view) for view in ("by_city", "by_size", "first_cities"))
+    assert changes(one, "first_cities")
+    assert (one.ready.query.stages, other.ready.query.stages) == (1, one.ready.query.layout.depth)
+    assert one.ready.query.layout.depth > 2
+
+
+def test_a_checkpoint_of_levels_together_is_refused_by_levels_apart(bench: Callable[..., Bench]) -> None:
+    one = bench(DEEP, shuffle_partitions=TOGETHER)
+    feed(one)
+    with pytest.raises(EngineError, match=r"setting levels \(together before, apart now\)"):
+        one.start(shuffle_partitions=APART)
+
+
+def test_an_error_deep_in_the_graph_is_told_as_it_is(bench: Callable[..., Bench]) -> None:
+    refusing = "CREATE VIEW bad AS SELECT CAST(raise_error('no city has ' || n) AS INT) AS x FROM by_size WHERE n > 3;"
+    one = bench(DEEP + refusing, shuffle_partitions=TOGETHER)
+    one.append({"customers": [{"id": 1, "city": "Rome"}]})
+    one.append({"orders": [{"id": i, "customer": 1, "amount": i} for i in range(5)]})
+    with pytest.raises(EngineError, match=r"no city has 5"):
+        one.drain()
+
+
+def test_two_pipelines_in_one_process_do_not_wait_for_each_other_for_ever(bench: Callable[..., Bench]) -> None:
+    both = [bench(DEEP, shuffle_partitions=TOGETHER) for _ in range(2)]
+    runs = [Thread(target=feed, args=[each]) for each in both]
+    for run in runs:
+        run.start()
+    for run in runs:
+        run.join(120)
+    for each in both:
+        assert len(each.batches) >= 4
+        each.check()
