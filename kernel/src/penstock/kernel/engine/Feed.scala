@@ -66,10 +66,7 @@ sealed trait FeedExec extends UnaryExecNode {
     // A topic that got nothing has no tasks; somebody must still wake those who wait.
     val wakes = entry.ticks.nonEmpty || entry.wakes.nonEmpty || watermark.nonEmpty
     val tasks = if (found.getNumPartitions == 0 && wakes) sparkContext.parallelize(Seq.empty[InternalRow], 1) else found
-    val (sent, name) = (entry.sent, entry.name)
-    tasks.mapPartitionsWithIndex { (partition, rows) =>
-      new FeedIterator(Kept.of(name)(new EntryRoutes(sent.read())), rows, first = partition == 0, watermark)
-    }
+    tasks.mapPartitionsWithEvaluator(new Feeding(entry.sent, entry.name, watermark))
   }
   /** The watermark at the end of the batch, if the batch moves it. */
   private def moved: Option[Moved] = child.collectFirst {
@@ -87,9 +84,21 @@ case class RowFeedExec(entry: Entry, output: Seq[Attribute], child: SparkPlan) e
 case class TopicFeedExec(entry: Entry, output: Seq[Attribute], columns: Seq[Attribute], child: SparkPlan) extends FeedExec with ColumnarToRowTransition {
   override protected def rows: RDD[InternalRow] = {
     val taken = columns.map(column => child.output.indexWhere(_.exprId == column.exprId)).toArray
-    child.executeColumnar().mapPartitions(_.flatMap(batch => new ColumnarBatch(taken.map(batch.column), batch.numRows).rowIterator.asScala))
+    child.executeColumnar().mapPartitionsWithEvaluator(new Columned(taken))
   }
   override protected def withNewChildInternal(newChild: SparkPlan): TopicFeedExec = copy(child = newChild)
+}
+
+/** Envelopes of the rows of each task. Spark looks through the byte code of closures in every batch; it need not look through this. */
+final class Feeding(sent: Sent[Entry], name: String, watermark: Option[Moved]) extends Work[InternalRow, InternalRow] {
+  override def of(partition: Int, rows: Iterator[InternalRow]): Iterator[InternalRow] =
+    new FeedIterator(Kept.of(name)(new EntryRoutes(sent.read())), rows, first = partition == 0, watermark)
+}
+
+/** The rows of batches of columns, of which these are taken. */
+final class Columned(taken: Array[Int]) extends Work[ColumnarBatch, InternalRow] {
+  override def of(partition: Int, batches: Iterator[ColumnarBatch]): Iterator[InternalRow] =
+    batches.flatMap(batch => new ColumnarBatch(taken.map(batch.column), batch.numRows).rowIterator.asScala)
 }
 
 /** One task's share of a source.

@@ -4,6 +4,7 @@ import java.nio.file.{Path, Paths}
 import java.util.{ArrayList, LinkedHashMap, List => JavaList, Map => JavaMap, UUID}
 import org.apache.spark.Partitioner
 import org.apache.spark.sql.{DataFrame, Row}
+import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.types.DataTypeUtils
 import org.apache.spark.sql.classic.{Dataset => ClassicDataset}
@@ -43,17 +44,7 @@ final class Leaving(sinks: Seq[Sink], limit: Long, folder: String, staged: Strin
   /** What leaves each task, and one of the keys that have several rows, if there is any. */
   private def run(batch: DataFrame): Seq[(Packed, Array[Byte])] = {
     val rows = batch.asInstanceOf[ClassicDataset[Row]].queryExecution.toRdd
-    val (wanted, share, place) = (sinks.map(_.id).toSet, limit / math.max(1, rows.getNumPartitions), folder)
-    val found = rows.mapPartitions { rows =>
-      var doubled: Array[Byte] = null
-      val leaving = rows.map(_.getBinary(0)).filter { envelope =>
-        val to = Envelope.operator(envelope)
-        if (to == Leaving.Doubled.operator && (doubled == null || Leaving.ByRow.lt(envelope, doubled))) doubled = envelope
-        wanted(to)
-      }
-      val packed = Packed.of(leaving, share, place)
-      Iterator((packed, doubled))
-    }
+    val found = rows.mapPartitionsWithEvaluator(new Parting(sinks.map(_.id).toSet, limit / math.max(1, rows.getNumPartitions), folder))
     if (found.sparkContext.isLocal) Relay.alone(found.collect()).toSeq else found.collect().toSeq
   }
 
@@ -127,7 +118,7 @@ object Leaving {
     new DoubledKey(row.getUTF8String(0).toString, row.getUTF8String(1).toString)
   }
 
-  private val ByRow: Ordering[Array[Byte]] = Ordering.comparatorToOrdering(Rows.ByRow)
+  private[penstock] val ByRow: Ordering[Array[Byte]] = Ordering.comparatorToOrdering(Rows.ByRow)
 
   /** How many ranges a second job has, as a power of two: each about a quarter of what is consolidated at once elsewhere, for there are
     * several tasks at a time.
@@ -146,6 +137,20 @@ object Leaving {
       ArrowFiles.write(sink, consolidated, file)
       (sink, file.toString, consolidated.iterator.map(_.times).sum)
     }
+  }
+}
+
+/** What leaves each task for those who want it, and one of the keys that have several rows, if there is any. */
+private final class Parting(wanted: Set[Int], share: Long, folder: String) extends Work[InternalRow, (Packed, Array[Byte])] {
+  override def of(partition: Int, rows: Iterator[InternalRow]): Iterator[(Packed, Array[Byte])] = {
+    var doubled: Array[Byte] = null
+    val leaving = rows.map(_.getBinary(0)).filter { envelope =>
+      val to = Envelope.operator(envelope)
+      if (to == Leaving.Doubled.operator && (doubled == null || Leaving.ByRow.lt(envelope, doubled))) doubled = envelope
+      wanted(to)
+    }
+    val packed = Packed.of(leaving, share, folder)
+    Iterator((packed, doubled))
   }
 }
 
