@@ -96,12 +96,12 @@ def prepared(  # noqa: PLR0913 (what a test, or a command, knows already)
 
 def raised_epoch(log: OrderedLog, pipeline: Pipeline) -> Epoch:
     """From now on older runs of the pipeline can append nothing; they see it and leave."""
-    name = epoch_name(pipeline)
+    name = epoch_name(pipeline.name)
     return Epoch(name, log.raise_epoch(name))
 
 
-def epoch_name(pipeline: Pipeline) -> str:
-    return f"pipeline {pipeline.name}"
+def epoch_name(pipeline: str) -> str:
+    return f"pipeline {pipeline}"
 
 
 def settings_of(spark: SparkSession) -> dict[str, str]:

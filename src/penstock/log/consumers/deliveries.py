@@ -171,6 +171,15 @@ def doomed(db: apsw.Connection, queue: Declared, *, now: int, limit: int) -> lis
     return [Doomed(part, offset, life, times, reason or given_up) for part, offset, life, times, reason in found]
 
 
+def withhold_reasons(db: apsw.Connection, topic: str) -> None:
+    """Messages of the topic that are rejected, and not dead letters yet, become such without the reason."""
+    db.execute(
+        "UPDATE messages SET reason = 'rejected' WHERE reason IS NOT NULL "
+        "AND queue IN (SELECT name FROM queues WHERE topic = ?)",
+        (topic,),
+    )
+
+
 def revive(db: apsw.Connection, queue: str, partition: int, offset: int, *, now: int) -> None:
     """It is delivered again, as if for the first time; one that was never given out will be anyway."""
     db.execute(
