@@ -186,6 +186,10 @@ class Log:
         """The frame before which only the newest record of each key is there for sure; 0 if all are."""
         return self._topic_and_bounds(name)[3]
 
+    def compacted_by_others(self, names: Sequence[str]) -> list[str]:
+        """Which of these topics somebody else may compact at any time, without a word: here that is none."""
+        return []
+
     def begins(self, name: str) -> tuple[int, ...]:
         """The first offset of each partition that is kept."""
         return self._writer.ask(lambda catalog: tuple(catalog.begins(catalog.topic(name).name)))
