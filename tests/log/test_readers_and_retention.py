@@ -73,9 +73,10 @@ def test_what_is_gone_is_missed_clearly(log: Log, clock: list[int]) -> None:
 def test_what_was_delivered_too_often_and_is_gone_stops_no_queue(log: Log, clock: list[int], missing: Missing) -> None:
     delivering = Delivering(visibility=timedelta(seconds=10), deliveries=1, missing=missing)
     with log.create_queue("q", "gone", delivering).worker() as worker:
-        one, _unsettled = worker.take(2)
+        one, _unsettled, three = worker.take(3)
         one.acknowledge()
         pass_by(log, clock)
+        three.reject("bad")
         log.append("gone", [{"n": 10}])
         if missing == "fail":
             with pytest.raises(LogError, match='messages of queue "q" are gone'):

@@ -13,7 +13,6 @@ import apsw
 from penstock.errors import LogError
 from penstock.log.consumers import acks, deliveries
 from penstock.log.consumers.deliveries import Declared, Doomed
-from penstock.log.consumers.missing import present
 from penstock.log.consumers.site import Site
 from penstock.log.consumers.source import Source
 from penstock.log.records import Entry, Record
@@ -44,16 +43,15 @@ def ensure_dead_topic(source: Source, queue: str, topic: Topic) -> None:
 
 
 def bury(at: Site, queue: Declared) -> int:
-    """Moves what is doomed to the dead letters; how many were moved. What retention has taken cannot be: it is refused
-    or skipped like any other message.
+    """Moves what is doomed to the dead letters; how many were moved. What retention has taken cannot be: whoever takes
+    messages is told, or skips it, like any other.
     """
     moved = 0
     while True:
         now = at.clock()  # looked at once: what was acknowledged before it is not doomed by it
         with at.facts.writing() as db:
             acks.take_in_late(db, at.source.folder, queue.name, now)
-            present(db, at.source, queue)
-            found = deliveries.doomed(db, queue, now=now, limit=AT_ONCE)
+            found = deliveries.doomed(db, queue, now=now, begins=at.source.begins(queue.topic), limit=AT_ONCE)
             if not found:
                 return moved
             _append(at.source, queue, found)
