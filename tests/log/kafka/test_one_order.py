@@ -55,7 +55,6 @@ from tests.log.contract_one_order import (  # noqa: F401
 )
 from tests.log.contract_values import (  # noqa: F401
     READINGS,
-    test_a_nullable_column_can_be_added_and_is_null_in_older_records,
     test_a_record_can_carry_the_row_that_it_replaces,
     test_a_record_can_mark_a_deletion_and_needs_only_its_key,
     test_a_record_carries_headers,
