@@ -34,8 +34,8 @@ lint: $(READY) ## format, lint, types, imports between rooms
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
 
-soak: setup ## all tests with many more random cases; takes long
-	@PENSTOCK_SOAK=1 $(BIN)/python -m pytest --timeout=0
+soak: setup ## all tests with many more random cases, none left out because a service is not there; takes long
+	@PENSTOCK_SOAK=1 PENSTOCK_SERVICES=required $(BIN)/python -m pytest --timeout=0
 
 fuzz: setup ## random nested queries against Spark batch, for MINUTES=10
 	@MINUTES=$(or $(MINUTES),10) $(BIN)/python -m pytest -q -s tests/engine/fuzz.py

@@ -1,5 +1,5 @@
-"""The log: durable appends against what the disk can do, opening, and reading into Spark against parquet files; the
-same appends and reads on Kafka.
+"""The log: durable appends against what the disk can do, opening, compaction, and reading into Spark against parquet
+files; the same appends and reads on Kafka. Queues have a benchmark of their own, Kafka compacts when it likes.
 
 `python -m benchmarks.log [--quick]`. Every comparison alternates its two sides within one run; Kafka's jobs come after
 the log's own. Where the broker's jars cannot be had, they are left out.
@@ -156,6 +156,33 @@ def reading(folder: Path, records: int) -> dict[str, float]:
     return {"read_records_per_s": statistics.median(rates), "group_records_per_s": statistics.median(groups)}
 
 
+def compacting(folder: Path, records: int) -> dict[str, float]:
+    """A sealed topic in which every key occurs ten times, compacted to the newest of each."""
+    rates, sizes = [], []
+    for _ in range(3):
+        shutil.rmtree(folder / "compact", ignore_errors=True)
+        with Log.open(folder / "compact") as log:
+            log.create_topic("events", SCHEMA, key="customer", event_time="at")
+            for first in range(0, records, 10 * BATCH):
+                batch = events(10 * BATCH, first)
+                keys = pa.array(np.arange(first, first + 10 * BATCH, dtype=np.int64) % (records // 10))
+                log.append("events", batch.set_column(1, "customer", keys))
+            log.seal()
+            before = stored(log)
+            begun = time.perf_counter()
+            (done,) = log.compact(["events"])
+            took = time.perf_counter() - begun
+            assert sum(len(batch) for batch in log.batches("events")) == records // 10, done
+            rates.append(records / took)
+            sizes.append(before / took / 1e6)
+    return {"compact_records_per_s": statistics.median(rates), "compact_mb_per_s": statistics.median(sizes)}
+
+
+def stored(log: Log) -> int:
+    """Bytes of the sealed records."""
+    return sum(path.stat().st_size for path in (log.folder / "sealed").rglob("*.arrow"))
+
+
 def opening(folder: Path, records: int) -> dict[str, float]:
     """A log of ten million records, partly sealed, partly not, opened until its topic is known."""
     with new_log(folder / "open") as log:
@@ -248,6 +275,7 @@ def main() -> None:
         figures |= lone_records(folder, 1000 // scale)
         figures |= four_processes(folder, 400 // scale)
         figures |= reading(folder, 200_000 // scale)
+        figures |= compacting(folder, 1_000_000 // scale)
         figures |= kafka_figures(folder, events(BATCH), ROW, SCHEMA, scale)
         figures |= opening(folder, 10_000_000 // scale)
         with session("benchmark") as spark:

@@ -1,7 +1,7 @@
 """A small file system that really gets full: a tmpfs of a few megabytes, mounted for a test.
 
-Where mounting is not allowed, tests that ask for it are skipped; disks that only say that they are full
-(tests/log/disks.py) are tried everywhere.
+Where mounting is not allowed, tests that ask for it are skipped; with PENSTOCK_SERVICES=required they fail. Disks that
+only say that they are full (tests/log/disks.py) are tried everywhere.
 """
 
 import os
@@ -43,7 +43,8 @@ def small_file_system(path: Path, megabytes: int) -> Iterator[Small]:
         check=False,
     )
     if mounted.returncode != 0:
-        pytest.skip(f"a small file system cannot be mounted: {mounted.stderr.strip()}")
+        give_up = pytest.fail if os.environ.get("PENSTOCK_SERVICES") == "required" else pytest.skip
+        give_up(f"a small file system cannot be mounted: {mounted.stderr.strip()}")
     try:
         yield Small(path)
     finally:

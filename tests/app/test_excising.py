@@ -101,3 +101,19 @@ def test_a_pipeline_that_is_not_named_stops_it_before_anything_is_touched(tmp_pa
     with refused("app/excising_what_others_read"):
         excise(tmp_path / "log", "people", {"name": KEY}, [tmp_path / "shop"], by="ann", told=print)
     assert with_key(tmp_path / "log")
+
+
+def test_of_a_pipeline_that_has_ended_what_it_left_in_the_log_goes(tmp_path: Path) -> None:
+    with Log.open(tmp_path / "log") as log:
+        for topic in ("people", "shop.1.visitors", "shop.2.visitors", "shopping.1.all"):
+            log.create_topic(topic, "name STRING", key="name")
+            log.append(topic, [{"name": KEY if topic != "shopping.1.all" else "bob"}])
+        announce(log, "shop", ["people", "visits"])
+        epoch = log.raise_epoch("pipeline shop")
+    done = excise(tmp_path / "log", "people", {"name": KEY}, [], ended=["shop"], by="ann", told=print)
+    assert done.records == 1 and with_key(tmp_path / "log") == set()
+    with Log.open(tmp_path / "log") as log:
+        assert log.readers("people") == [] and len(list(log.read("shopping.1.all"))) == 1
+        assert log.epoch("pipeline shop") > epoch
+        (header,) = [header for header in log.frames() if header.note.get("current") == 2]
+        assert header.note == {"pipeline": "shop", "current": 2, "views": {}, "reads": []}

@@ -162,6 +162,20 @@ def test_a_terminal_shows_how_far_an_append_is(log: Log, tmp_path: Path) -> None
     assert text.rstrip().endswith('2,000 records appended to "events"')
 
 
+def test_a_terminal_shows_how_far_a_copy_is(log: Log, tmp_path: Path) -> None:
+    for first in range(0, 2000, 500):
+        log.append("events", [{"id": number} for number in range(first, first + 500)])
+    terminal, slave = pty.openpty()
+    environment = {**os.environ, "TERM": "xterm", "COLUMNS": "120"}
+    command = [*PENSTOCK, "copy", str(log.folder), str(tmp_path / "other"), "events"]
+    with subprocess.Popen(command, stdout=slave, stderr=slave, env=environment) as copy:
+        os.close(slave)
+        text = shown(terminal)
+    assert copy.returncode == 0
+    assert "events" in text and "2,000 records, " in text
+    assert text.rstrip().endswith("events: 2,000 records copied")
+
+
 def test_without_a_terminal_an_append_says_only_what_it_did(log: Log, tmp_path: Path) -> None:
     source = tmp_path / "events.jsonl"
     source.write_text('{"id": 1}\n{"id": 2}\n')

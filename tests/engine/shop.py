@@ -7,7 +7,7 @@ complete, and sessions; some deletions find nothing, and become dead letters; so
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
-from typing import Any
+from typing import Any, ClassVar
 
 from pyspark.sql import SparkSession
 
@@ -47,9 +47,12 @@ class Shop(Business):
     _tags: list[dict[str, Any]] = field(default_factory=list)
 
     declarations = DECLARATIONS
+    partitions: ClassVar[int] = 1
+    """Of the orders."""
 
     def create_topics(self, log: Log) -> None:
-        log.create_topic("orders", "id BIGINT, customer BIGINT, amount DECIMAL(10,2), at TIMESTAMP", event_time="at")
+        columns = "id BIGINT, customer BIGINT, amount DECIMAL(10,2), at TIMESTAMP"
+        log.create_topic("orders", columns, event_time="at", partitions=self.partitions)
         log.create_topic("customers", "id BIGINT, city STRING", key="id")
         log.create_topic("tags", "customer BIGINT, tag STRING")
 

@@ -9,7 +9,8 @@ import pytest
 
 from penstock.errors import LogError, SchemaError
 from penstock.log import Log, Record, copying
-from penstock.log.copying import Copying, chosen
+from penstock.log.bound import Bound
+from penstock.log.copying import Copying, chosen, declare
 from penstock.log.protocol import AnyLog
 from penstock.log.retention import Retention
 from penstock.log.topic import EventTime
@@ -81,6 +82,27 @@ def test_stopped_anywhere_it_goes_on_there(
         Copying(source, target, "orders").run(stop)
     assert copy(source, target) == 32 - heard[-1]
     assert told(target, "orders") == told(source, "orders")
+
+
+def test_of_two_at_once_the_first_is_refused_and_nothing_is_doubled(source: Log, target: Log) -> None:
+    first = Copying(source, target, "orders")
+    batches = first._batches(0)
+    first._append(0, next(batches))
+    source.seal()  # from now on batches are cut elsewhere
+    second = Copying(source, target, "orders")
+    with refused("log/copied-by-another"):
+        first.run()
+    second.run()
+    assert told(target, "orders") == told(source, "orders")
+
+
+def test_what_a_full_topic_leaves_out_is_told(source: Log, target: Log) -> None:
+    declare(target, source.topic("orders"))
+    target.group("slow").reset("orders", "earliest")
+    target.set_bound("orders", Bound(20, "drop"))
+    copying = Copying(source, target, "orders")
+    assert copying.run() + copying.dropped == 32 and copying.dropped > 0
+    assert sum(target.ends("orders")) == 32 - copying.dropped
 
 
 def test_columns_that_were_added_are_added(source: Log, target: Log) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from penstock.errors import LogError, SchemaError
 from penstock.log import Log, Record
+from penstock.log.consumers.deliveries import doom
 from tests.effort import sample
 from tests.log.disks import QuickDisk
 from tests.log.dying import HOW, DyingDisk, in_child
@@ -70,6 +71,49 @@ def test_that_it_happened_stays_in_the_log(log: Log) -> None:
         "records": 3,
     }
     assert KEY not in json.dumps(said) and log.excise("people", {"name": KEY}).hash == done.hash
+
+
+@pytest.mark.parametrize("letter", ["buried", "doomed"])
+def test_the_reason_of_a_rejected_message_goes_too(log: Log, letter: str) -> None:
+    fill(log)
+    with log.create_queue("q", "people").worker() as worker:
+        [message] = worker.take()
+        if letter == "buried":
+            message.reject(f"{KEY} is nobody")
+        else:  # as a worker that is killed in the middle of it
+            worker._settle(message, lambda db: doom(db, "q", message.ack, f"{KEY} is nobody"))
+        log.excise("people", {"name": KEY})
+        log.excise("visits", {"person": KEY})
+        if letter == "buried":
+            assert with_bytes(log.folder) != []  # dead letters are records of another topic
+            log.forget(["q.dead-letters"])
+        assert with_bytes(log.folder) == []
+        assert len(worker.take(99)) > 0
+
+
+def announce(log: Log, lineage: int, *reads: str) -> None:
+    note = {"pipeline": "shop", "current": lineage, "views": {}, "reads": reads}
+    log.append_all({}, producer="shop", sequence=lineage, note=note)
+
+
+def batch(log: Log, lineage: int, *names: str) -> None:
+    log.create_topic(f"shop.{lineage}.visitors", "name STRING", key="name")
+    note = {"pipeline": "shop", "lineage": lineage, "batch": 0, "from": 0, "until": 1}
+    rows = [{"name": name} for name in names]
+    log.append_all({f"shop.{lineage}.visitors": rows}, producer=f"shop/{lineage}", sequence=0, note=note)
+
+
+def test_who_has_read_a_topic_is_known_while_anything_is_left_of_that(log: Log) -> None:
+    fill(log)
+    announce(log, 1, "people")
+    batch(log, 1, KEY)
+    assert (log.readers("people"), log.readers("visits")) == (["shop"], [])
+    batch(log, 2)
+    assert log.readers("visits") == ["shop"]  # it catches up, and has not said what it reads
+    announce(log, 2, "visits")
+    assert (log.readers("people"), log.readers("visits")) == (["shop"], ["shop"])
+    log.forget(["shop.1.visitors"])
+    assert (log.readers("people"), log.readers("visits")) == ([], ["shop"])
 
 
 def test_a_topic_without_a_key_and_a_strange_column_are_refused(log: Log) -> None:

@@ -1,5 +1,7 @@
 """Groups of the embedded log: the contract, and what becomes of the facts beside the journal."""
 
+import errno
+import os
 import shutil
 import time
 from collections.abc import Callable, Iterator
@@ -10,7 +12,7 @@ from typing import Any
 import pytest
 
 from penstock.errors import DamagedLog, LogError
-from penstock.log import Log
+from penstock.log import Entry, Log
 from penstock.log.consumers import Group, Member, Terms
 from tests.log.contract_groups import *  # noqa: F403
 from tests.log.contract_groups import ALL, Opener, polled
@@ -217,3 +219,21 @@ def test_a_closed_log_has_no_living_members(stock: Log, open_log: Opener) -> Non
 def test_terms_that_make_no_sense_are_refused(terms: dict[str, Any]) -> None:
     with pytest.raises(LogError):
         Terms(**terms)
+
+
+def test_a_poll_that_fails_in_one_partition_passes_over_nothing_of_the_others(
+    stock: Log, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read, reads = stock.read, list[int]()
+
+    def failing(topic: str, *, partition: int, start: int, end: int) -> Iterator[Entry]:
+        reads.append(partition)
+        if len(reads) == 3:
+            raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+        return read(topic, partition=partition, start=start, end=end)
+
+    monkeypatch.setattr(stock, "read", failing)
+    with stock.group("g").join("items") as member:
+        with pytest.raises(OSError, match="open files"):
+            member.poll()
+        assert polled(member, 20) == ALL

@@ -12,6 +12,7 @@ import pytest
 from penstock.errors import LogError
 from penstock.log import Log, Record
 from penstock.log.consumers import Delivering, Message, Queue, Worker
+from penstock.log.consumers.dead import bury
 from penstock.log.consumers.worker import MOST_PENDING
 from tests.log.test_groups import Shrunk, lose_facts
 from tests.texts import refused
@@ -297,6 +298,20 @@ def test_what_a_dead_worker_has_acknowledged_does_not_become_a_dead_letter(log: 
     with queue.worker() as worker:
         assert worker.take(99) == []
     assert counts(queue) == (0, 0, 6)
+
+
+def test_what_is_acknowledged_until_its_time_is_over_does_not_become_a_dead_letter(open_log: Opener) -> None:
+    ticks: list[int] = []
+    log = open_log(clock=lambda: ticks.pop(0) if len(ticks) > 1 else (ticks or [1_000_000])[0])
+    log.create_topic("jobs", "n BIGINT NOT NULL")
+    log.append("jobs", [{"n": 1}])
+    queue = log.create_queue("q", "jobs", Delivering(visibility=10 * SECOND, deliveries=1))
+    with queue.worker() as worker, queue.worker() as other:
+        [message] = worker.take()
+        message.acknowledge()
+        ticks[:] = [10_999_999, 11_000_000]  # the time is over between two looks at the clock
+        assert bury(other._at, other._declared) == 0
+    assert counts(queue) == (0, 0, 0)
 
 
 def test_a_torn_acknowledgement_is_passed_over(queue: Queue, folder: Path, clock: list[int]) -> None:

@@ -1,7 +1,9 @@
 """Retention and readers: what a group or a queue has not read is kept if asked so, and missed clearly if not."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import timedelta
+from typing import Literal
 
 import pytest
 
@@ -11,6 +13,7 @@ from penstock.log.consumers import Delivering, Terms
 from penstock.log.retention import Retention
 
 Opener = Callable[..., Log]
+Missing = Literal["skip", "fail"]
 SECOND = 1_000_000
 
 
@@ -64,6 +67,37 @@ def test_what_is_gone_is_missed_clearly(log: Log, clock: list[int]) -> None:
     with log.queue("q-gone").worker() as worker:
         assert [message.entry.offset for message in worker.take(99)] == [10]
     assert log.queue("q-gone").describe().skipped == 10
+
+
+@pytest.mark.parametrize("missing", ["skip", "fail"])
+def test_what_was_delivered_too_often_and_is_gone_stops_no_queue(log: Log, clock: list[int], missing: Missing) -> None:
+    delivering = Delivering(visibility=timedelta(seconds=10), deliveries=1, missing=missing)
+    with log.create_queue("q", "gone", delivering).worker() as worker:
+        one, _unsettled, three = worker.take(3)
+        one.acknowledge()
+        pass_by(log, clock)
+        three.reject("bad")
+        log.append("gone", [{"n": 10}])
+        if missing == "fail":
+            with pytest.raises(LogError, match='messages of queue "q" are gone'):
+                worker.take()
+            log.queue("q").change(replace(delivering, missing="skip"))
+    with log.queue("q").worker() as worker:
+        assert [message.entry.offset for message in worker.take(99)] == [10]
+    assert (log.queue("q").describe().skipped, log.queue("q").describe().dead) == (9, 0)
+
+
+@pytest.mark.parametrize("missing", ["skip", "fail"])
+def test_what_was_acknowledged_is_not_missed(log: Log, clock: list[int], missing: Missing) -> None:
+    queue = log.create_queue("q", "gone", Delivering(visibility=timedelta(hours=1), missing=missing))
+    with queue.worker() as one, queue.worker() as other:
+        for message in one.take(10):
+            message.acknowledge()
+        pass_by(log, clock)
+        assert other.take() == []
+        log.append("gone", [{"n": 10}])
+        assert [message.entry.offset for message in other.take(99)] == [10]
+    assert queue.describe().skipped == 0
 
 
 def test_readers_of_a_compacted_topic_get_what_is_left(open_log: Opener) -> None:

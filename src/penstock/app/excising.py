@@ -1,8 +1,9 @@
 """Excising: a value goes from a topic, and from all that pipelines have made of it.
 
-The records go from the log first. Then every pipeline that reads the topic is computed anew, as a new lineage, and what
-the one before has left goes: its checkpoint, its change topics, its rows in the store, dead letters of its sinks.
-Nothing is touched unless all of that can be done. Killed anywhere, it is done by doing it again.
+The records go from the log first. Then every pipeline that reads the topic, or of which an earlier lineage did, is
+computed anew, as a new lineage, and what those before have left goes: checkpoints, change topics, rows in the store,
+dead letters of sinks. Of a pipeline that is no more, what is in the log goes. Nothing is touched unless all of that can
+be done. Killed anywhere, it is done by doing it again.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -11,6 +12,8 @@ from typing import Any
 
 from penstock.app.pipelines import Opened, Setting, opened, run_pipeline
 from penstock.app.stores import purge, remove
+from penstock.engine.lineage import end
+from penstock.engine.run import epoch_name
 from penstock.engine.whole import check_whole
 from penstock.errors import CommandError
 from penstock.log import Log
@@ -21,17 +24,29 @@ from penstock.views.sinks import is_dead_topic
 Told = Callable[[str], None]
 
 
-def excise(
-    folder: Path, topic: str, key: Mapping[str, Any], pipelines: Sequence[Path], *, by: str, told: Told
+def excise(  # noqa: PLR0913 (who wants what taken where)
+    folder: Path,
+    topic: str,
+    key: Mapping[str, Any],
+    pipelines: Sequence[Path],
+    *,
+    ended: Sequence[str] = (),
+    by: str,
+    told: Told,
 ) -> Excised:
-    """Takes the value out of the log in a folder and of these pipelines, which must be all that read the topic."""
+    """Takes the value out of the log in a folder and of these pipelines; they, and those that have `ended` for good,
+    must be all that read the topic.
+    """
     given = [opened(path, Setting(log=folder)) for path in pipelines]
     with Log.open(folder, create=False) as log:
-        affected = _affected(log, topic, given)
+        affected = _affected(log, topic, given, ended)
         for each in affected:
             check_whole(log, each.pipeline)
         told(f'taking it out of topic "{topic}"')
         done = log.excise(topic, key, by=by)
+        for name in set(ended) & set(log.readers(topic)):
+            told(f'removing what pipeline "{name}" has left')
+            _end(log, name)
     for each in affected:
         told(f'computing pipeline "{each.pipeline.name}" anew')
         run_pipeline(each.place.path, once=True, anew=True, setting=each.setting)
@@ -40,25 +55,25 @@ def excise(
     return done
 
 
-def _affected(log: Log, topic: str, given: Sequence[Opened]) -> list[Opened]:
+def _affected(log: Log, topic: str, given: Sequence[Opened], ended: Sequence[str]) -> list[Opened]:
     """The pipelines that read the topic; refuses where one of them, or one that reads their answers, is not given."""
     names = log.readers(topic)
     known = {each.pipeline.name: each for each in given}
-    if missing := [name for name in names if name not in known]:
+    if missing := [name for name in names if name not in known and name not in ended]:
         raise CommandError(
             f'pipeline "{missing[0]}" reads topic "{topic}", and has to be computed anew',
             detail="Nothing was changed.",
-            hint="Name its folder too: --pipeline DIR",
+            hint=f"Name its folder too: --pipeline DIR. If it is no more: --ended {missing[0]}",
         )
     for name in names:
         for changes in _topics_of(log, name):
-            if others := [reader for reader in log.readers(changes) if reader != name]:
+            if others := [reader for reader in log.readers(changes) if reader not in (name, *ended)]:
                 raise CommandError(
                     f'pipeline "{others[0]}" reads "{changes}", which pipeline "{name}" has made of topic "{topic}"',
                     detail="Nothing was changed.",
                     hint="Let it read something else first.",
                 )
-    return [known[name] for name in names]
+    return [known[name] for name in names if name not in ended]
 
 
 def _topics_of(log: Log, pipeline: str, *, before: int | None = None) -> list[str]:
@@ -71,12 +86,28 @@ def _topics_of(log: Log, pipeline: str, *, before: int | None = None) -> list[st
     return found
 
 
+def _end(log: Log, pipeline: str) -> None:
+    """It reads nothing from now on, and nothing that it has written is left. A run of it that lives can append nothing
+    any more.
+    """
+    log.raise_epoch(epoch_name(pipeline))
+    _forget(log, [*_topics_of(log, pipeline), *_letters(log, pipeline)])
+    end(log, pipeline)
+
+
 def _clear(folder: Path, at: Opened) -> None:
     with Log.open(folder, create=False) as log:
         lineage = current(log, at.pipeline.name)
         assert lineage is not None
         old = _topics_of(log, at.pipeline.name, before=lineage.number)
-        letters = [each.name for each in log.topics() if is_dead_topic(at.pipeline.name, each.name)]
-        log.forget([name for name in (*old, *letters) if log.begins(name) != log.ends(name)])
+        _forget(log, [*old, *_letters(log, at.pipeline.name)])
     purge(at.store, at.pipeline.name)
     remove(at.place.served)
+
+
+def _letters(log: Log, pipeline: str) -> list[str]:
+    return [each.name for each in log.topics() if is_dead_topic(pipeline, each.name)]
+
+
+def _forget(log: Log, topics: Sequence[str]) -> None:
+    log.forget([name for name in topics if log.begins(name) != log.ends(name)])

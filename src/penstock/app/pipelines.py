@@ -165,7 +165,7 @@ def working(at: Opened, watch: Watch = NOBODY, *, anew: bool = False, once: bool
     # What is held is held until Spark is gone: it may be writing to the log and the checkpoint until then.
     with at.place.hinted(), ExitStack() as held, at.session() as spark:
         plan = compiled(spark, at.pipeline)
-        log = held.enter_context(at.opened_log(say=watch.on_wait, admits=True, owner=epoch_name(at.pipeline)))
+        log = held.enter_context(at.opened_log(say=watch.on_wait, admits=True, owner=epoch_name(at.pipeline.name)))
         ensure_sources(log, at.pipeline)
         if at.on_cluster and not lies_in_kafka(log.folder):
             check_sees_log(spark, log)

@@ -157,12 +157,13 @@ class _Teller:
     def text(self, tally: "Tally") -> str:
         again = f"; {tally.repeated:,} {self._again}" if tally.repeated else ""
         letters = f"; {tally.letters:,} dead letter{'' if tally.letters == 1 else 's'}" if tally.letters else ""
-        return f"{tally.messages:,} message{'' if tally.messages == 1 else 's'} {self._where}{again}{letters}"
+        full = f"; {tally.dropped:,} left out: the topic is full" if tally.dropped else ""
+        return f"{tally.messages:,} message{'' if tally.messages == 1 else 's'} {self._where}{again}{letters}{full}"
 
     def over(self, *, quiet: bool = False) -> None:
         self.end()
         tally = self.tally
-        if tally is not None and not (quiet and not tally.messages + tally.repeated + tally.letters):
+        if tally is not None and not (quiet and not tally.messages + tally.repeated + tally.letters + tally.dropped):
             say(self.text(tally))
 
     def end(self) -> None:

@@ -31,7 +31,8 @@ def copy(
             with progress() as bar:
                 task = bar.add_task(topic, total=copying.ahead)
                 copied = copying.run(partial(_show, bar, task))
-            out.write(f"{topic}: {copied:,} record{'' if copied == 1 else 's'} copied\n")
+            full = f", {copying.dropped:,} left out: the topic is full" if copying.dropped else ""
+            out.write(f"{topic}: {copied:,} record{'' if copied == 1 else 's'} copied{full}\n")
 
 
 def _show(bar: Progress, task: TaskID, records: int) -> None:

@@ -26,11 +26,15 @@ def excise(
         list[Path] | None,
         typer.Option(metavar="DIR", help="A pipeline that reads the topic; repeat it for more.", show_default=False),
     ] = None,
+    ended: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="A pipeline that is no more; repeat it for more.", show_default=False),
+    ] = None,
 ) -> None:
     """Take every record of a key out of the log, for good.
 
-    Pipelines that read the topic are computed anew, and what they had before is removed. That it happened stays in
-    the log, with a hash of the key.
+    Pipelines that read the topic are computed anew, and what they had before is removed. Of those that have ended,
+    what they left in the log is. That it happened stays in the log, with a hash of the key.
     """
     with opened(log) as source:
         folder, values = source.folder, _values(source.topic(topic), key, column)
@@ -39,7 +43,8 @@ def excise(
         if read or pipeline:
             from penstock.app.excising import excise as excised  # noqa: PLC0415 (PySpark takes long to import)
 
-            done = excised(folder, topic, values, pipeline or _here(), by=getpass.getuser(), told=say)
+            given, who = pipeline or _here(), getpass.getuser()
+            done = excised(folder, topic, values, given, ended=ended or [], by=who, told=say)
         else:
             with opened(log) as target:
                 done = target.excise(topic, values, by=getpass.getuser())

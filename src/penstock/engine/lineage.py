@@ -48,12 +48,24 @@ def newest(home: Path, pipeline: str) -> Lineage | None:
 def begun(home: Path, log: OrderedLog, pipeline: str, fingerprint: Mapping[str, Any]) -> Lineage:
     """A new lineage, numbered after all that there have been in this folder and this log."""
     last = newest(home, pipeline)
-    number = 1 + max(last.number if last else 0, current(log, pipeline) or 0)
-    while log.last(f"{pipeline}/{number}") is not None:  # its folder was lost before it became the current one
-        number += 1
+    number = _unused(log, pipeline, after=max(last.number if last else 0, current(log, pipeline) or 0))
     made = Lineage(pipeline, number, home / "lineages" / str(number))
     _appear(made, fingerprint)
     return made
+
+
+def _unused(log: OrderedLog, pipeline: str, *, after: int) -> int:
+    number = after + 1
+    while log.last(f"{pipeline}/{number}") is not None:  # its folder was lost before it became the current one
+        number += 1
+    return number
+
+
+def end(log: OrderedLog, pipeline: str) -> None:
+    """From this frame on a lineage counts that has no views and reads nothing: the pipeline is no more."""
+    number = _unused(log, pipeline, after=current(log, pipeline) or 0)
+    note = {"pipeline": pipeline, "current": number, "views": {}, "reads": []}
+    log.append_all({}, producer=pipeline, sequence=number, note=note)
 
 
 def _appear(lineage: Lineage, fingerprint: Mapping[str, Any]) -> None:

@@ -36,7 +36,7 @@ from penstock.engine.stages import OnStage, Stage, nobody
 from penstock.engine.static import static_streams
 from penstock.engine.timing import marks_of, others_of, retains
 from penstock.engine.topics import ensure_sources
-from penstock.engine.whole import check_whole
+from penstock.engine.whole import check_not_compacted_by_others, check_whole
 from penstock.errors import ConditionFailed, EngineError, PenstockError
 from penstock.log import Epoch
 from penstock.log.protocol import OrderedLog
@@ -85,6 +85,7 @@ def prepared(  # noqa: PLR0913 (what a test, or a command, knows already)
     query = Query(spark, plan.graph, tuning or Tuning())
     ensure_sources(log, pipeline)
     fingerprint = fingerprint_of(pipeline, plan, log, settings_of(spark))
+    check_not_compacted_by_others(log, pipeline)
     lineage = newest(home, pipeline.name)
     if lineage is None or anew:
         check_whole(log, pipeline)
@@ -96,12 +97,12 @@ def prepared(  # noqa: PLR0913 (what a test, or a command, knows already)
 
 def raised_epoch(log: OrderedLog, pipeline: Pipeline) -> Epoch:
     """From now on older runs of the pipeline can append nothing; they see it and leave."""
-    name = epoch_name(pipeline)
+    name = epoch_name(pipeline.name)
     return Epoch(name, log.raise_epoch(name))
 
 
-def epoch_name(pipeline: Pipeline) -> str:
-    return f"pipeline {pipeline.name}"
+def epoch_name(pipeline: str) -> str:
+    return f"pipeline {pipeline}"
 
 
 def settings_of(spark: SparkSession) -> dict[str, str]:

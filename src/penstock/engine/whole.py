@@ -14,11 +14,29 @@ LONGER = "Keep records longer, from now on: penstock log retain TOPIC. What has 
 
 def check_whole(log: OrderedLog, pipeline: Pipeline, *, until: int | None = None) -> None:
     """Refuses where the records before a frame, or all, are not what they were; names the first that is missing."""
+    check_not_compacted_by_others(log, pipeline)
     known = {topic.name for topic in log.topics()}
     for relation in pipeline.relations:
         if relation.topic in known:
             _check_kept(log, pipeline, relation)
             _check_versions(log, pipeline, relation, until)
+
+
+def check_not_compacted_by_others(log: OrderedLog, pipeline: Pipeline) -> None:
+    """Refuses topics of which records may go at any time that a relation needs, and nobody would notice."""
+    needing = {each.topic: each.name for each in pipeline.relations if not _newest_is_enough(pipeline, each)}
+    known = {topic.name for topic in log.topics()}
+    for topic in log.compacted_by_others(sorted(needing.keys() & known)):
+        raise EngineError(
+            f'topic "{topic}" is compacted by Kafka, and pipeline "{pipeline.name}" needs all of its records',
+            detail='Its cleanup.policy has "compact": Kafka takes all but the newest record of each key, at any time. '
+            f'"{needing[topic]}" needs every one.',
+            hint="Set cleanup.policy=delete for it, or read it as a table with a key, without retain.",
+        )
+
+
+def _newest_is_enough(pipeline: Pipeline, relation: Stream | Table) -> bool:
+    return isinstance(relation, Table) and bool(relation.key) and not retains(pipeline)
 
 
 def _check_kept(log: OrderedLog, pipeline: Pipeline, relation: Stream | Table) -> None:
@@ -34,7 +52,7 @@ def _check_kept(log: OrderedLog, pipeline: Pipeline, relation: Stream | Table) -
 
 def _check_versions(log: OrderedLog, pipeline: Pipeline, relation: Stream | Table, until: int | None) -> None:
     below = log.describe(relation.topic).compacted
-    newest_is_enough = isinstance(relation, Table) and bool(relation.key) and not retains(pipeline)
+    newest_is_enough = _newest_is_enough(pipeline, relation)
     if below == 0 or (newest_is_enough and (until is None or until >= below)):
         return
     if newest_is_enough:

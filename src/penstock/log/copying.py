@@ -1,16 +1,18 @@
 """Copying: the records of a topic go from one log to another, each once, however often that is begun.
 
 Every partition is copied in order, under a producer of its own; its sequence is the offset in the source that comes
-next, so that who begins again goes on there, after a kill too. Offsets and append times are those of the target.
+next, so that who begins again goes on there, after a kill too. Of two at the same time the one that began first is
+refused. Offsets and append times are those of the target. What a bound of the target leaves out is counted.
 """
 
 from collections.abc import Callable, Iterator
 
 import pyarrow as pa
 
-from penstock.errors import LogError
+from penstock.errors import ConditionFailed, LogError
 from penstock.log.columns import EXTRAS
 from penstock.log.protocol import AnyLog
+from penstock.log.records import Epoch
 from penstock.log.topic import EventTime, Topic
 
 ROWS = 50_000
@@ -28,7 +30,11 @@ class Copying:
         self._target = target
         self._topic = source.topic(topic)
         self._ends = source.ends(topic)
+        self.dropped = 0
+        """How many records were left out, because the topic is full in the target, and so bounded."""
         declare(target, self._topic)
+        name = f"copy of {topic} from {source.identity}"
+        self._owner = Epoch(name, target.raise_epoch(name))  # before it is asked how far another one came
         self._starts = [max(begin, self._next(at)) for at, begin in enumerate(source.begins(topic))]
 
     @property
@@ -41,8 +47,7 @@ class Copying:
         copied = 0
         for partition in range(self._topic.partitions):
             for batch in self._batches(partition):
-                self._append(partition, batch)
-                copied += len(batch)
+                copied += self._append(partition, batch)
                 told(copied)
         return copied
 
@@ -52,10 +57,24 @@ class Copying:
             for batch in self._source.batches(self._topic.name, partition=partition, start=start, end=end):
                 yield from (batch.slice(at, ROWS) for at in range(0, len(batch), ROWS))
 
-    def _append(self, partition: int, batch: pa.RecordBatch) -> None:
+    def _append(self, partition: int, batch: pa.RecordBatch) -> int:
+        """How many of them are there now."""
+        name, producer = self._topic.name, self._producer(partition)
         following = batch.column("_offset")[-1].as_py() + 1
-        rows, producer = _plain(self._topic, batch), self._producer(partition)
-        self._target.append(self._topic.name, rows, partition=partition, producer=producer, sequence=following)
+        rows = _plain(self._topic, batch)
+        try:
+            done = self._target.append(
+                name, rows, partition=partition, producer=producer, sequence=following, expect=[self._owner]
+            )
+        except ConditionFailed as error:
+            raise LogError(
+                f'another copy of topic "{name}" has begun',
+                detail=f"{error.detail} What this one has copied stays, and the other goes on from there.",
+                hint="Let that one go on.",
+            ) from error
+        there = sum(span.count for span in done.spans)
+        self.dropped += len(batch) - there
+        return there
 
     def _next(self, partition: int) -> int:
         """The offset of the source that comes after those that are in the target."""

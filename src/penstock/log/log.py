@@ -186,6 +186,10 @@ class Log:
         """The frame before which only the newest record of each key is there for sure; 0 if all are."""
         return self._topic_and_bounds(name)[3]
 
+    def compacted_by_others(self, names: Sequence[str]) -> list[str]:
+        """Which of these topics somebody else may compact at any time, without a word: here that is none."""
+        return []
+
     def begins(self, name: str) -> tuple[int, ...]:
         """The first offset of each partition that is kept."""
         return self._writer.ask(lambda catalog: tuple(catalog.begins(catalog.topic(name).name)))
@@ -491,16 +495,19 @@ class Log:
 
     def excise(self, topic: str, key: Mapping[str, Any], *, by: str = "") -> Excised:
         """Takes all records of a topic in which these columns have these values out of every file of the log, for
-        good. `by` says who wanted it, and stays in the log with a hash of the values.
+        good, and the reasons for which messages of the topic were rejected. `by` says who wanted it, and stays in the
+        log with a hash of the values.
         """
-        return self._upkeep.excise(Sought(self.topic(topic), key), hashed(self.identity, topic, key), by)
+        done = self._upkeep.excise(Sought(self.topic(topic), key), hashed(self.identity, topic, key), by)
+        self.consumers.excise(topic)
+        return done
 
     def forget(self, topics: Sequence[str]) -> None:
         """Lets go all records that these topics have now."""
         self._upkeep.forget([self.topic(name) for name in topics])
 
     def readers(self, topic: str) -> list[str]:
-        """The pipelines that read a topic, as far as the log knows, by name."""
+        """The pipelines that read a topic, or have read it and kept anything of it, by name, as the log knows."""
         return readers_of(self._journal, self._journal.catalog_now(), self.topic(topic).name)
 
     def set_aside(self) -> list[SetAside]:

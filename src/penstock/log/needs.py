@@ -23,10 +23,32 @@ def pipelines_need(journal: Journal, catalog: Catalog, topic: str) -> dict[int, 
 
 
 def readers_of(journal: Journal, catalog: Catalog, topic: str) -> list[str]:
-    """The pipelines that read a topic, by name; those that do not say what they read may."""
-    headers = {name: journal.header(frame) for name, (_, frame) in catalog.producers.items()}
-    notes = {name: header.note for name, header in headers.items() if header and "current" in header.note}
-    return sorted(name for name, note in notes.items() if topic in note.get("reads", [topic]))
+    """The pipelines of which any lineage reads a topic that counts, still catches up, or has left records in its own
+    topics; by name. Lineages that do not say what they read may.
+    """
+    return sorted({name for name, number in _lineages(journal, catalog) if _may_read(journal, name, number, topic)})
+
+
+def _lineages(journal: Journal, catalog: Catalog) -> Iterator[tuple[str, int]]:
+    """Of every pipeline the lineages that hold anything: that which counts, those after it, those with records."""
+    headers = [journal.header(frame) for _, frame in catalog.producers.values()]
+    notes = [header.note for header in headers if header and "pipeline" in header.note]
+    current = {str(note["pipeline"]): int(note["current"]) for note in notes if "current" in note}
+    yield from current.items()
+    for note in notes:
+        name, number = str(note["pipeline"]), int(note.get("lineage", 0))
+        if number > current.get(name, 0) or (number and _has_records(catalog, f"{name}.{number}.")):
+            yield name, number
+
+
+def _has_records(catalog: Catalog, prefix: str) -> bool:
+    names = [name for name in catalog.topics if name.startswith(prefix)]
+    return any(catalog.begins(name) != catalog.ends(name) for name in names)
+
+
+def _may_read(journal: Journal, pipeline: str, lineage: int, topic: str) -> bool:
+    said = journal.find(pipeline, lineage)
+    return said is None or topic in said.note.get("reads", [topic])
 
 
 def _read_until(journal: Journal, catalog: Catalog, topic: str) -> Iterator[int]:

@@ -8,6 +8,7 @@ import pytest
 from confluent_kafka import Producer
 
 from penstock.capture.amqp import Routing
+from penstock.capture.amqp.feeds import ProducerFeed
 from penstock.errors import CaptureError
 from penstock.log.kafka import KafkaLog
 from services.kafka import Cluster
@@ -51,6 +52,14 @@ def test_a_topic_goes_to_an_exchange_and_goes_on_where_it_was(rabbit: Rabbit, lo
     found = rabbit.received(queue)
     assert sorted(json.loads(each.body)["id"] for each in found) == [*range(20)]
     assert len({each.properties["message_id"] for each in found}) == 20
+
+
+def test_no_partition_waits_for_the_end_of_another(log: KafkaLog) -> None:
+    log.create_topic("wide", "id BIGINT NOT NULL", partitions=3)
+    for partition in range(3):
+        log.append("wide", [{"id": n} for n in range(10)], partition=partition)
+    feed = ProducerFeed(log, "test", "wide", print)
+    assert {entry.partition for _ in range(3) for entry in feed.poll(2)} == {0, 1, 2}
 
 
 def test_a_message_of_kafka_that_is_no_record_is_a_dead_letter(rabbit: Rabbit, log: KafkaLog, kafka: Cluster) -> None:

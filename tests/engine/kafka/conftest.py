@@ -11,9 +11,16 @@ from services.jars import ServiceError
 from services.kafka import Cluster
 from services.kafka.client import make_reader
 from tests.engine.kafka.mirrors import Mirror
-from tests.log.kafka.conftest import frail_kafka, guarded_kafka, kafka, prefix, pytest_collection_modifyitems
+from tests.log.kafka.conftest import (
+    frail_kafka,
+    guarded,
+    guarded_kafka,
+    kafka,
+    prefix,
+    pytest_collection_modifyitems,
+)
 
-__all__ = ["frail_kafka", "guarded_kafka", "kafka", "prefix", "pytest_collection_modifyitems"]
+__all__ = ["frail_kafka", "guarded", "guarded_kafka", "kafka", "prefix", "pytest_collection_modifyitems"]
 WAIT = 30
 
 

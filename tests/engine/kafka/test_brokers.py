@@ -10,11 +10,14 @@ from confluent_kafka.admin import AdminClient
 from pyspark.sql import SparkSession
 
 from penstock.engine.source import read_topic
+from penstock.log.kafka.javasettings import java_settings
 from services.kafka import Cluster
 from services.proxy import Proxy
 from tests.engine.kafka.conftest import WAIT, Topics
 from tests.engine.kafka.mirrors import Mirror, Run
-from tests.log.kafka.conftest import PASSWORD
+from tests.log.kafka.conftest import PASSWORD, Guarded, certificate
+
+KNOWN = {"security_protocol": "SASL_PLAINTEXT", "sasl_mechanism": "PLAIN"}
 
 
 def made(topics: Topics, mirror: Mirror, records: int, partitions: int = 1) -> None:
@@ -138,8 +141,7 @@ def test_waiting_has_a_bound(spark: SparkSession, kafka: Cluster, topics: Topics
 def test_a_broker_that_asks_for_a_password_is_told(
     spark: SparkSession, guarded_kafka: str, prefix: str, tmp_path: Path
 ) -> None:
-    known = {"security_protocol": "SASL_PLAINTEXT", "sasl_mechanism": "PLAIN"}
-    topics = Topics(guarded_kafka, prefix, **known, sasl_username="penstock", sasl_password=PASSWORD)
+    topics = Topics(guarded_kafka, prefix, **KNOWN, sasl_username="penstock", sasl_password=PASSWORD)
     login = "org.apache.kafka.common.security.plain.PlainLoginModule required"
     settings = {
         "security.protocol": "SASL_PLAINTEXT",
@@ -156,6 +158,24 @@ def test_a_broker_that_asks_for_a_password_is_told(
     )
     text = said(spark, mirror)
     assert "SaslAuthenticationException" in text and "swordfish" not in text
+
+
+def test_a_broker_with_a_certificate_is_read(
+    spark: SparkSession, guarded: Guarded, prefix: str, tmp_path: Path
+) -> None:
+    topics = Topics(guarded.plain, prefix, **KNOWN, sasl_username="penstock", sasl_password=PASSWORD)
+    login = {"sasl.mechanism": "PLAIN", "sasl.username": "penstock", "sasl.password": PASSWORD}
+    for name, authority in (("own", guarded.authority), ("strange", certificate(tmp_path))):
+        given = login | {"security.protocol": "SASL_SSL", "ssl.ca.location": str(authority)}
+        mirror = Mirror(tmp_path / name, guarded.secured, prefix, java_settings(given), patience=5)
+        mirror.declare("orders", "id BIGINT")
+        mirror.frame(Run("orders", 0, 0, 2))
+        if name == "own":
+            made(topics, mirror, 2)
+            assert ids(spark, mirror) == [0, 1]
+        else:
+            text = said(spark, mirror)
+            assert "SslAuthenticationException" in text and PASSWORD not in text
 
 
 def test_secrets_are_neither_in_plans_nor_in_errors(spark: SparkSession, prefix: str, tmp_path: Path) -> None:

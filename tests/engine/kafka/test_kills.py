@@ -20,7 +20,7 @@ from services.kafka import Cluster
 from tests.effort import SOAK
 from tests.engine.business import SETTINGS
 from tests.engine.crashing import Death, drained, run_and_die
-from tests.engine.shop import Shop
+from tests.engine.shop import DECLARATIONS, Shop
 from tests.log.kafka.test_order import read_committed
 
 SEEDS = range(1, 6) if SOAK else range(1, 2)
@@ -28,10 +28,18 @@ KILLS = 8 if SOAK else 3
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(3600)]
 
 
+WATERMARK = "watermark = '5 seconds'"
+
+
 @dataclass
 class KafkaShop(Shop):
+    """Its orders come in three partitions, each with a watermark of its own."""
+
     servers: str = ""
     prefix: str = ""
+
+    declarations = DECLARATIONS.replace(WATERMARK, f"{WATERMARK}, watermark_by = 'partition', partitions = 3")
+    partitions = 3
 
     @contextmanager
     def opened(self) -> Iterator[Any]:
@@ -85,4 +93,5 @@ def test_runs_on_kafka_that_are_killed_lose_nothing_and_double_nothing(
         log.settle()
         shop.check_end(log, spark)
         check_committed(shop, kafka, [view.name for view in shop.pipeline.views])
+        assert all(each.largest_time for each in log.describe("orders").partitions)
     assert json.loads((shop.home / "mirror" / "kafka.json").read_text())["prefix"] == prefix

@@ -107,6 +107,29 @@ def test_what_cannot_be_read_becomes_a_dead_letter_and_the_pipeline_lives(bench:
     assert sum(done.letters for done in shop.batches) == 4
 
 
+AVRO = """
+CREATE STREAM orders (id BIGINT, customer BIGINT, amount DECIMAL(10,2)) WITH (partitions = 2, value_format = 'avro');
+CREATE TABLE customers (id BIGINT PRIMARY KEY, city STRING) WITH (value_format = 'avro');
+CREATE VIEW spend AS
+  SELECT city, sum(amount) AS spend FROM orders JOIN customers ON customer = customers.id GROUP BY city;
+"""
+
+
+def test_values_in_avro_come_out_right_and_what_is_none_is_a_dead_letter(bench: Callable[..., KafkaBench]) -> None:
+    shop = bench(AVRO)
+    cities = [{"id": number, "city": city} for number, city in enumerate(["Bern", "Basel"])]
+    orders = [{"id": n, "customer": n % 2, "amount": Decimal(n)} for n in range(10)]
+    shop.append({"customers": cities, "orders": orders})
+    shop.write("orders", b"\xff", partition=1)  # type: ignore[arg-type]
+    shop.flush()
+    shop.drain()
+    shop.check()
+    assert sorted((row["city"], row["spend"]) for row in shop.content("spend")) == [("Basel", 25), ("Bern", 20)]
+    (letter,) = shop.log.read("test.1.dead-letters")
+    value: Any = letter.value
+    assert (value["relation"], value["partition"]) == ("orders", 1) and "is not Avro" in value["reason"]
+
+
 def test_a_dead_letter_has_room_for_its_message(bench: Callable[..., KafkaBench]) -> None:
     shop, bad = bench(SHOP), '"' * 900_000  # four times as long as text inside of text
     shop.write("orders", bad, partition=0)

@@ -4,6 +4,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource
 from pyspark.sql import SparkSession
 
 from penstock.engine.lineage import current
@@ -12,6 +13,7 @@ from penstock.engine.sinks import late_rows
 from services.kafka import Cluster
 from tests.engine.kafka.bench import KafkaBench
 from tests.engine.kafka.test_pipelines import SHOP, move_customers, write_orders
+from tests.texts import refused
 from tests.views.shop import folded
 
 
@@ -39,4 +41,16 @@ def test_a_reset_gives_the_same_answers_and_the_same_late_rows_in_topics_of_its_
     for view in ("spend", "sold", "complete"):
         assert folded(shop.log, f"test.2.{view}") == folded(shop.log, f"test.1.{view}") != {}, view
     assert late(shop, 2) == late(shop, 1) != []
+    compact(kafka, prefix + "customers")
+    prepared(shop.spark, shop.pipeline, shop.log, shop.home)  # of a table the newest rows are enough
+    compact(kafka, prefix + "orders")
+    with refused("engine/kafka-compacts"):
+        prepared(shop.spark, shop.pipeline, shop.log, shop.home)
     shop.log.close()
+
+
+def compact(kafka: Cluster, topic: str) -> None:
+    policy = ConfigEntry("cleanup.policy", "compact", incremental_operation=AlterConfigOpType.SET)
+    asked = ConfigResource(ConfigResource.Type.TOPIC, topic, incremental_configs=[policy])
+    admin = AdminClient({"bootstrap.servers": kafka.servers})
+    admin.incremental_alter_configs([asked])[asked].result(30)

@@ -3,8 +3,10 @@ with PENSTOCK_SERVICES=required they fail.
 """
 
 import os
+import subprocess
 import uuid
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -14,7 +16,7 @@ from services.jars import ServiceError
 from services.kafka import Cluster, cluster_in, free_ports
 from services.proxy import Proxy
 
-BROKERS = {"kafka", "frail_kafka", "guarded_kafka"}
+BROKERS = {"kafka", "frail_kafka", "guarded"}
 PASSWORD = "correct horse battery staple"
 SMALL = {
     "auto.create.topics.enable": "true",  # as Kafka has it unless told otherwise
@@ -64,24 +66,55 @@ def frail_kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Clus
         cluster.stop()
 
 
+@dataclass(frozen=True)
+class Guarded:
+    """A broker that wants to be told the user `penstock` and the password of the same tests: at `plain` over nothing,
+    at `secured` over TLS, with a certificate that is the one in the file `authority`.
+    """
+
+    plain: str
+    secured: str
+    authority: Path
+
+
 @pytest.fixture(scope="session")
-def guarded_kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address at which a broker wants to be told the user `penstock` and the password of the same tests."""
-    cluster = made(tmp_path_factory.mktemp("guarded"))
-    node, (port,) = cluster.nodes[0], free_ports(1)
-    plain, guarded = f"PLAINTEXT://{node.address}", f"GUARDED://127.0.0.1:{port}"
+def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guarded]:
+    folder = tmp_path_factory.mktemp("guarded")
+    cluster, authority = made(folder), certificate(folder)
+    node, (port, secured) = cluster.nodes[0], free_ports(2)
+    (folder / "both.pem").write_text(authority.with_suffix(".key").read_text() + authority.read_text())
+    told = f"PLAINTEXT://{node.address},GUARDED://127.0.0.1:{port},SECURED://127.0.0.1:{secured}"
     login = "org.apache.kafka.common.security.plain.PlainLoginModule required"
+    protocols = "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,GUARDED:SASL_PLAINTEXT,SECURED:SASL_SSL"
     cluster.settings = SMALL | {
-        "listeners": f"{plain},{guarded},CONTROLLER://127.0.0.1:{node.controller_port}",
-        "advertised.listeners": f"{plain},{guarded}",
-        "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,GUARDED:SASL_PLAINTEXT",
+        "listeners": f"{told},CONTROLLER://127.0.0.1:{node.controller_port}",
+        "advertised.listeners": told,
+        "listener.security.protocol.map": protocols,
         "inter.broker.listener.name": "PLAINTEXT",
         "sasl.enabled.mechanisms": "PLAIN",
         "listener.name.guarded.plain.sasl.jaas.config": f'{login} user_penstock="{PASSWORD}";',
+        "listener.name.secured.plain.sasl.jaas.config": f'{login} user_penstock="{PASSWORD}";',
+        "listener.name.secured.ssl.keystore.type": "PEM",
+        "listener.name.secured.ssl.keystore.location": str(folder / "both.pem"),
     }
     cluster.start()
-    yield f"127.0.0.1:{port}"
+    yield Guarded(f"127.0.0.1:{port}", f"127.0.0.1:{secured}", authority)
     cluster.stop()
+
+
+def certificate(folder: Path, name: str = "authority") -> Path:
+    """A certificate of 127.0.0.1, signed by itself; its key lies beside it."""
+    made = folder / f"{name}.pem"
+    kind = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-noenc", "-days", "2", "-subj", f"/CN={name}"]
+    files = ["-keyout", str(made.with_suffix(".key")), "-out", str(made)]
+    command = ["openssl", "req", "-x509", *kind, "-addext", "subjectAltName=IP:127.0.0.1", *files]
+    subprocess.run(command, check=True, capture_output=True)
+    return made
+
+
+@pytest.fixture(scope="session")
+def guarded_kafka(guarded: Guarded) -> str:
+    return guarded.plain
 
 
 @pytest.fixture

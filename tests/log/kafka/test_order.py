@@ -176,12 +176,14 @@ def test_other_readers_can_put_the_changes_of_a_batch_together(
     log.create_topic("spend", "city STRING, n BIGINT", key="city", own=True)
     log.create_topic("bag", "tag STRING", partitions=4, own=True)
     bag = [{"tag": each} for each in "abcdefgh"]
-    log.append_all({"spend": [{"city": "Bern", "n": 1}], "bag": bag}, producer="shop/1", sequence=7, note={"batch": 7})
+    note = {"batch": 7, "from": 3, "until": 9}
+    log.append_all({"spend": [{"city": "Bern", "n": 1}], "bag": bag}, producer="shop/1", sequence=7, note=note)
     log.append_all({"bag": [Record(row, deleted=True) for row in bag]}, producer="shop/1", sequence=8)
     found = {name: read_committed(kafka, f"{prefix}{name}") for name in ("spend", "bag")}
     first = [dict(m.headers() or ()) for each in found.values() for m in each]
     first = [each for each in first if each["penstock.sequence"] == b"7"]
     assert {each["penstock.producer"] for each in first} == {b"shop/1"}
+    assert {(each["penstock.from"], each["penstock.until"]) for each in first} == {(b"3", b"9")}
     assert sorted(int(each["penstock.index"].split(b"/")[0]) for each in first) == list(range(9))
     assert {each["penstock.index"].split(b"/")[1] for each in first} == {b"9"}
     partitions = [{m.value(): m.partition() for m in found["bag"] if deleted(m) is is_} for is_ in (False, True)]

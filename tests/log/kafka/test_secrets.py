@@ -1,5 +1,6 @@
 """Security settings reach the brokers, and nobody else."""
 
+import json
 import logging
 from collections.abc import Callable
 from datetime import timedelta
@@ -7,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from penstock.app.pipelines import Setting
+from penstock.app.pipelines import opened as load
 from penstock.cli.logs import opened_at
 from penstock.errors import LogError, PenstockError
 from penstock.log.kafka import KafkaLog
@@ -14,7 +17,7 @@ from penstock.log.kafka.javasettings import java_settings
 from penstock.log.kafka.settings import Settings
 from penstock.log.where import where_of
 from penstock.model import pipeline_of
-from tests.log.kafka.conftest import PASSWORD
+from tests.log.kafka.conftest import PASSWORD, Guarded, certificate
 from tests.texts import refused
 
 LOGIN = {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "PLAIN", "sasl.username": "penstock"}
@@ -36,6 +39,42 @@ def test_a_wrong_password_is_an_error_at_once_and_told_to_nobody(
         KafkaLog.open(guarded_kafka, settings=settings, patience=timedelta(minutes=1))
     told = caplog.text + "".join(capfd.readouterr()) + repr(Settings(guarded_kafka, settings))
     assert "tr0ub4dor" not in told and "sasl.password=..." in told
+
+
+def over_tls(authority: Path, **more: str) -> dict[str, str]:
+    known = LOGIN | {"security.protocol": "SASL_SSL", "sasl.password": PASSWORD, "ssl.ca.location": str(authority)}
+    return known | more
+
+
+def test_a_broker_with_a_certificate_is_read_and_written(guarded: Guarded, prefix: str) -> None:
+    with KafkaLog.open(guarded.secured, prefix=prefix, settings=over_tls(guarded.authority)) as log:
+        log.create_topic("orders", "id INT")
+        log.append("orders", [{"id": 1}])
+        assert [entry.value for entry in log.read("orders")] == [{"id": 1}]
+
+
+def test_a_certificate_of_somebody_else_is_refused(guarded: Guarded, tmp_path: Path) -> None:
+    with pytest.raises(LogError, match="cannot be trusted") as raised:
+        KafkaLog.open(guarded.secured, settings=over_tls(certificate(tmp_path)), patience=timedelta(minutes=1))
+    assert "certificate" in raised.value.detail and "ssl.ca.location" in raised.value.hint
+    assert PASSWORD not in str(raised.value)
+
+
+@pytest.mark.parametrize("how", ["pipeline", "environment"])
+def test_a_pipeline_has_its_settings_in_a_file(
+    guarded: Guarded, prefix: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    (tmp_path / "client.json").write_text(json.dumps(over_tls(guarded.authority)))
+    named = "SET kafka_settings = 'client.json';" if how == "pipeline" else ""
+    if how == "environment":
+        monkeypatch.setenv("PENSTOCK_KAFKA_SETTINGS", str(tmp_path / "client.json"))
+    log_and_stream = f"SET log = 'kafka://{guarded.secured}/{prefix}'; CREATE STREAM orders (id INT);"
+    (tmp_path / "pipeline.sql").write_text(f"{named} {log_and_stream} CREATE VIEW v AS SELECT id FROM orders;")
+    with load(tmp_path, Setting()).opened_log(admits=True) as log:
+        log.create_topic("orders", "id INT")
+        log.append_all({"orders": [{"id": 1}]})
+        log.settle()
+        assert [entry.value for entry in log.read("orders")] == [{"id": 1}]
 
 
 @pytest.mark.parametrize(

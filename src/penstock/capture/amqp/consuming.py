@@ -2,8 +2,9 @@
 
 Messages are appended durably, in one transaction with their ids and with the dead letters among them, and are
 acknowledged after that. What RabbitMQ delivers again, after a kill at any point or because a publisher has sent it
-twice, is known by its id and only acknowledged. One bridge at a time has the queue; one that was overtaken can append
-nothing any more.
+twice, is known by its id and only acknowledged. A topic that is full is waited for; what one leaves out that is bounded
+so is acknowledged too, and counted. One bridge at a time has the queue; one that was overtaken can append nothing any
+more.
 """
 
 import time
@@ -94,7 +95,7 @@ class Consuming:
             self._gather(link, waiting)
             if waiting:
                 taken = waiting[:AT_ONCE]
-                self._take(link, taken)
+                self._take_in(link, taken)
                 del waiting[: len(taken)]
             elif once and not link.waiting(self._intake.queue) and not waiting:
                 return True
@@ -118,6 +119,22 @@ class Consuming:
             size, seen = size + sum(len(each.body) for each in waiting[seen:]), len(waiting)
             came = link.pump(0)
 
+    def _take_in(self, link: Link, messages: Sequence[amqp.Message]) -> None:
+        """All of them; fewer at a time while the topic has no room for so many."""
+        done, most, said = 0, len(messages), False
+        while done < len(messages):
+            taken = messages[done : done + most]
+            try:
+                self._take(link, taken)
+                done, most = done + len(taken), 2 * most
+            except TopicFull as error:
+                if len(taken) == 1:
+                    if not said:
+                        self._say(f"{error.primary}: waiting for its readers. {error.detail}")
+                    said = True
+                    self._hold(link)
+                most = max(1, len(taken) // 2)
+
     def _take(self, link: Link, messages: Sequence[amqp.Message]) -> None:
         assert self._owning is not None
         memory, (topic, decode) = self._owning.memory, self._decoder()
@@ -129,27 +146,20 @@ class Consuming:
             rows[self._owning.letters] = found.letters
         if found.ids:
             rows[memory.topic] = rows_of(found.ids)
-        if rows:
-            self._append(link, rows, self._owning.epoch)
+        there = self._append(rows, self._owning.epoch) if rows else 0
         memory.add(found.ids.items())
         link.acknowledge(messages[-1].delivery_info["delivery_tag"])
-        self._count(found)
+        self._count(found, there)
 
-    def _append(self, link: Link, rows: dict[str, Rows], epoch: Epoch) -> None:
-        full = False
-        while True:
-            try:
-                self._log.append_all(rows, expect=[epoch])
-                return
-            except TopicFull as error:
-                if not full:
-                    self._say(f"{error.primary}: waiting for its readers. {error.detail}")
-                full = True
-                self._hold(link)
-            except ConditionFailed as error:
-                raise CaptureError(
-                    f'another bridge has taken over queue "{self._intake.queue}"', detail=error.detail, hint="Stop it."
-                ) from error
+    def _append(self, rows: dict[str, Rows], epoch: Epoch) -> int:
+        """How many records the topic has got."""
+        try:
+            done = self._log.append_all(rows, expect=[epoch])
+        except ConditionFailed as error:
+            raise CaptureError(
+                f'another bridge has taken over queue "{self._intake.queue}"', detail=error.detail, hint="Stop it."
+            ) from error
+        return sum(span.count for span in done.spans if span.topic == self._intake.topic)
 
     def _hold(self, link: Link) -> None:
         """Waits for room; the link is kept alive meanwhile."""
@@ -167,13 +177,14 @@ class Consuming:
             self._decoding = topic, decoder(topic, unknown_fields=self._intake.unknown_fields)
         return self._decoding
 
-    def _count(self, found: Sorted) -> None:
+    def _count(self, found: Sorted, there: int) -> None:
         if found.nameless and not self.tally.nameless and not self._intake.rules.strict:
             self._say(
                 "Messages without a message-id come: one that RabbitMQ delivers again is appended again. "
                 "--require-id makes dead letters of them."
             )
-        self.tally.messages += 0 if found.rows is None else len(found.rows)
+        self.tally.messages += there
+        self.tally.dropped += (0 if found.rows is None else len(found.rows)) - there
         self.tally.letters += len(found.letters)
         self.tally.repeated += found.repeated
         self.tally.nameless += found.nameless

@@ -78,15 +78,21 @@ class ProducerFeed:
         self._owner = Epoch(epoch, log.raise_epoch(epoch))
         self._done = [self._last(part, begin) for part, begin in enumerate(log.begins(topic))]
         self._next = list(self._done)
+        self._turn = -1
 
     def poll(self, limit: int) -> Sequence[AnyEntry]:
+        """From every partition in turn, so that none is left behind. Where one cannot be read, none counts as read."""
         found: list[AnyEntry] = []
-        for part, end in enumerate(self._log.ends(self._topic)):
-            start = self._next[part]
-            if start < end and len(found) < limit:
-                until = min(end, start + limit - len(found))
+        ends, after = self._log.ends(self._topic), list(self._next)
+        self._turn += 1
+        for at in range(len(ends)):
+            part = (self._turn + at) % len(ends)
+            start = after[part]
+            if start < ends[part] and len(found) < limit:
+                until = min(ends[part], start + limit - len(found))
                 found += self._log.read(self._topic, partition=part, start=start, end=until, bad=self._bad)
-                self._next[part] = until
+                after[part] = until
+        self._next = after
         if not found:
             time.sleep(WAIT.total_seconds())
         return found

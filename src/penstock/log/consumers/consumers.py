@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from penstock.log.consumers import deliveries
 from penstock.log.consumers.backlog import Reader, lowest, readers
 from penstock.log.consumers.facts import Facts
 from penstock.log.consumers.group import Group
@@ -45,6 +46,13 @@ class Consumers:
             return {}
         with self._facts.reading() as db:
             return lowest(db, topic)
+
+    def excise(self, topic: str) -> None:
+        """No reason for which a message of the topic was rejected is in the facts any more, nor left in their files."""
+        if self._facts.exist:
+            with self._facts.writing() as db:
+                deliveries.withhold_reasons(db, topic)
+            self._facts.rewrite()
 
     @property
     def version(self) -> object:

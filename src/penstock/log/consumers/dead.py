@@ -43,12 +43,15 @@ def ensure_dead_topic(source: Source, queue: str, topic: Topic) -> None:
 
 
 def bury(at: Site, queue: Declared) -> int:
-    """Moves what is doomed to the dead letters; how many were moved."""
+    """Moves what is doomed to the dead letters; how many were moved. What retention has taken cannot be: whoever takes
+    messages is told, or skips it, like any other.
+    """
     moved = 0
     while True:
+        now = at.clock()  # looked at once: what was acknowledged before it is not doomed by it
         with at.facts.writing() as db:
-            acks.take_in_late(db, at.source.folder, queue.name, at.clock())
-            found = deliveries.doomed(db, queue, now=at.clock(), limit=AT_ONCE)
+            acks.take_in_late(db, at.source.folder, queue.name, now)
+            found = deliveries.doomed(db, queue, now=now, begins=at.source.begins(queue.topic), limit=AT_ONCE)
             if not found:
                 return moved
             _append(at.source, queue, found)

@@ -160,15 +160,26 @@ def doom(db: apsw.Connection, queue: str, ack: Ack, reason: str) -> bool:
     return db.changes() == 1
 
 
-def doomed(db: apsw.Connection, queue: Declared, *, now: int, limit: int) -> list[Doomed]:
-    """What was rejected, or delivered as often as is allowed."""
-    found = db.execute(
-        "SELECT part, num, life, delivered, reason FROM messages WHERE queue = ? AND due <= ? "
-        "AND (reason IS NOT NULL OR delivered >= ?) ORDER BY part, num LIMIT ?",
-        (queue.name, now, queue.deliveries, limit),
+def doomed(db: apsw.Connection, queue: Declared, *, now: int, begins: Sequence[int], limit: int) -> list[Doomed]:
+    """What was rejected, or delivered as often as is allowed, and is there."""
+    query = (
+        "SELECT num, life, delivered, reason FROM messages WHERE queue = ? AND part = ? AND num >= ? AND due <= ? "
+        "AND (reason IS NOT NULL OR delivered >= ?) ORDER BY num LIMIT ?"
     )
-    given_up = f"delivered {queue.deliveries} times, never acknowledged"
-    return [Doomed(part, offset, life, times, reason or given_up) for part, offset, life, times, reason in found]
+    given_up, found = f"delivered {queue.deliveries} times, never acknowledged", list[Doomed]()
+    for part, first in enumerate(begins):
+        rows = db.execute(query, (queue.name, part, first, now, queue.deliveries, limit - len(found)))
+        found += [Doomed(part, offset, life, times, reason or given_up) for offset, life, times, reason in rows]
+    return found
+
+
+def withhold_reasons(db: apsw.Connection, topic: str) -> None:
+    """Messages of the topic that are rejected, and not dead letters yet, become such without the reason."""
+    db.execute(
+        "UPDATE messages SET reason = 'rejected' WHERE reason IS NOT NULL "
+        "AND queue IN (SELECT name FROM queues WHERE topic = ?)",
+        (topic,),
+    )
 
 
 def revive(db: apsw.Connection, queue: str, partition: int, offset: int, *, now: int) -> None:

@@ -84,6 +84,20 @@ class Facts:
         with self._lock, self._told():
             return int(self._opened().pragma("data_version")), self._changes
 
+    def rewrite(self) -> None:
+        """Nothing is left in the files of what is no longer in the tables. Others may read and write meanwhile."""
+        with self._lock, self._told():
+            connection = self._opened()
+            with self._turn():
+                connection.execute("VACUUM")
+                busy, *_ = next(connection.execute("PRAGMA wal_checkpoint(TRUNCATE)"))
+        if busy:
+            raise LogError(
+                f'"{self._path}" cannot be rewritten',
+                detail=f"Somebody has been reading it for {WAIT_MILLISECONDS // 1000} seconds.",
+                hint="Do it again when that has ended.",
+            )
+
     def close(self) -> None:
         with self._lock:
             self.closed = True

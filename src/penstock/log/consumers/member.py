@@ -200,8 +200,9 @@ class Member:
     # Reading and committing
 
     def _read(self, limit: int) -> list[Entry]:
-        """From every partition in turn, so that none is left behind."""
+        """From every partition in turn, so that none is left behind. Where one cannot be read, none counts as read."""
         found: list[Entry] = []
+        after: dict[Partition, int] = {}
         mine = self.partitions
         self._turn += 1
         for at in range(len(mine)):
@@ -210,7 +211,8 @@ class Member:
             while start < end and len(found) < limit:  # compaction may have taken all of a range
                 until = min(end, start + limit - len(found))
                 found += self._at.source.read(topic, partition=part, start=start, end=until)
-                self._next[topic, part] = start = until
+                after[topic, part] = start = until
+        self._next |= after
         return found
 
     def _position(self, topic: str, part: int) -> int:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import apsw
 
 from penstock.errors import LogError
-from penstock.log.consumers import deliveries
+from penstock.log.consumers import acks, deliveries
 from penstock.log.consumers.deliveries import Declared
 from penstock.log.consumers.source import Source
 
@@ -15,7 +15,9 @@ from penstock.log.consumers.source import Source
 def present(db: apsw.Connection, source: Source, queue: Declared) -> list[int]:
     """The next offset of each partition that was never given out, and is there."""
     fronts, begins = deliveries.fronts(db, queue.name), source.begins(queue.topic)
-    gone = deliveries.gone(db, queue.name, begins)
+    if gone := deliveries.gone(db, queue.name, begins):
+        acks.take_in_all(db, source.folder, queue.name)  # what was acknowledged is not missed
+        gone = deliveries.gone(db, queue.name, begins)
     unseen = {part: first for part, first in enumerate(begins) if fronts[part] < first}
     if not gone and not unseen:
         return fronts

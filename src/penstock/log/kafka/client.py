@@ -19,13 +19,18 @@ from confluent_kafka import (
     TopicCollection,
     TopicPartition,
 )
-from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
+from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, OffsetSpec
 
 from penstock.errors import LogError
 from penstock.log.kafka.settings import CLIENTS, CONSUMER, PRODUCER, Settings
 from penstock.log.kafka.waiting import Waiting, error_of, refusal
 
 REQUEST_SECONDS = 5.0
+UNTOLD = (
+    KafkaError.TOPIC_AUTHORIZATION_FAILED,
+    KafkaError.CLUSTER_AUTHORIZATION_FAILED,
+    KafkaError.UNKNOWN_TOPIC_OR_PART,
+)
 GATHERED = 8192
 """So many messages at most are handed on together."""
 OPEN = KafkaError(KafkaError._TIMED_OUT, "another's transaction is open")
@@ -81,6 +86,25 @@ class Client:
         if known is None or (known.error is not None and known.error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART):
             return None
         return len(known.partitions)
+
+    def configured(self, topics: Sequence[str], setting: str) -> dict[str, str]:
+        """How a setting stands for each of these topics; those that are not there, or may not be looked at, are left
+        out.
+        """
+        asked = [ConfigResource(ConfigResource.Type.TOPIC, topic) for topic in topics]
+
+        def attempt(_: float) -> dict[str, str]:
+            answers = self._admin.describe_configs(asked, request_timeout=REQUEST_SECONDS) if asked else {}
+            found = {}
+            for resource, answer in answers.items():
+                try:
+                    found[str(resource.name)] = str(answer.result()[setting].value)
+                except KafkaException as raised:
+                    if error_of(raised).code() not in UNTOLD:
+                        raise
+            return found
+
+        return self.waiting.persist("looking at settings of topics", attempt)
 
     def create(self, topic: str, partitions: int, config: Mapping[str, str]) -> None:
         """Makes a topic; one that is there stays as it is."""

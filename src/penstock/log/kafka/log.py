@@ -235,7 +235,7 @@ class KafkaLog:
         topics = {message.topic.removeprefix(self.prefix) for message in messages}
         own = {name: self.facts.topic(name) for name in topics & self.facts.own()}
         if own and draft.producer is not None and draft.sequence is not None:
-            messages = numbered(messages, draft.producer, draft.sequence)
+            messages = numbered(messages, draft.producer, draft.sequence, draft.note)
         return self.appending.append(
             Order(messages, draft.producer, draft.sequence, draft.note, ends, epoch, own, draft.punctuation)
         )

@@ -28,6 +28,8 @@ from penstock.text import BASE64, Convert, Unfit, parsed_json, reader, writer
 OURS = "penstock."
 DELETED, REPLACES, ROW, TIME = (OURS + name for name in ("deleted", "replaces", "row", "time"))
 PRODUCER, SEQUENCE, INDEX = (OURS + name for name in ("producer", "sequence", "index"))
+POSITION = ("from", "until")
+"""What the note of a pipeline's batch says of the frames that it has read."""
 ANYWHERE = -1
 """The partition is chosen by the key."""
 WRITE_TIME, READ_TIME = writer(Scalar("TIMESTAMP")), reader(Scalar("TIMESTAMP"))
@@ -63,9 +65,12 @@ def outgoing(columns: Columns, name: str, *, partition: int | None, turn: int | 
         yield Outgoing(name, chosen if key is None else keyed, key, value, headers)
 
 
-def numbered(messages: Sequence[Outgoing], producer: str, sequence: int) -> list[Outgoing]:
-    """The messages of an append, each saying which it is: whoever reads the topics can put them together again."""
+def numbered(messages: Sequence[Outgoing], producer: str, sequence: int, note: Mapping[str, Any]) -> list[Outgoing]:
+    """The messages of an append, each saying which it is: whoever reads the topics can put them together again. Those
+    of a batch say what it has read.
+    """
     ours: Headers = [(PRODUCER, producer.encode()), (SEQUENCE, str(sequence).encode())]
+    ours += [(OURS + name, str(note[name]).encode()) for name in POSITION if name in note]
     last = len(messages)
     return [
         replace(each, headers=[*each.headers, *ours, (INDEX, f"{at}/{last}".encode())])

@@ -36,7 +36,7 @@ from penstock.log.kafka.reporting import Reporting
 from penstock.log.kafka.waiting import Say, warn
 from penstock.log.mark import Mark
 from penstock.log.producer import Producer
-from penstock.log.reader import Start, offsets_at
+from penstock.log.reader import Start, full_schema, offsets_at
 from penstock.log.records import Condition, Entry, Span, instant, instant_or_none, micros
 from penstock.log.standing import By
 from penstock.log.topic import EventTime, Topic, check_partition
@@ -204,6 +204,11 @@ class OrderedKafkaLog:
         self.topic(name)
         return 0
 
+    def compacted_by_others(self, names: Sequence[str]) -> list[str]:
+        """Those of these topics that Kafka compacts; where it does not tell, none."""
+        found = self.plain.client.configured([self.plain.prefix + name for name in names], "cleanup.policy")
+        return [name for name in names if "compact" in found.get(self.plain.prefix + name, "")]
+
     # Appending
 
     def append(
@@ -344,10 +349,19 @@ class OrderedKafkaLog:
             check_partition(declared, partition)
         starts = [0] * len(ends) if start is None else self._offsets(declared, ends, start, partition)
         lasts = ends if end is None else tuple(map(min, ends, self._offsets(declared, ends, end, partition)))
+        for name in columns or ():
+            if name not in full_schema(declared).names:
+                declared.schema.column(name)  # raises, naming it
+        chosen = range(len(ends)) if partition is None else [partition]
+        return self._batches(topic, {each: (starts[each], lasts[each]) for each in chosen}, columns)
+
+    def _batches(
+        self, topic: str, offsets: Mapping[int, tuple[int, int]], columns: Sequence[str] | None
+    ) -> Iterator[pa.RecordBatch]:
         needed = None if columns is None else [name for name in columns if name not in HIDDEN] + PLAIN
-        for each in range(len(ends)) if partition is None else [partition]:
-            if starts[each] < lasts[each]:
-                rows = self.plain.batches(topic, partition=each, start=starts[each], end=lasts[each], columns=needed)
+        for partition, (start, end) in offsets.items():
+            if start < end:
+                rows = self.plain.batches(topic, partition=partition, start=start, end=end, columns=needed)
                 for batch in with_places(self._mirror.journal, topic, rows):
                     yield batch if columns is None else batch.select(list(columns))
 
@@ -358,9 +372,8 @@ class OrderedKafkaLog:
         self, topic: str, *, partition: int | None = None, start: Start | None = None, end: Start | None = None
     ) -> Iterator[Entry]:
         """Records as entries. See `batches`."""
-        declared = self.topic(topic)
-        for batch in self.batches(topic, partition=partition, start=start, end=end):
-            yield from entries_of(declared, batch)
+        declared, found = self.topic(topic), self.batches(topic, partition=partition, start=start, end=end)
+        return (entry for batch in found for entry in entries_of(declared, batch))
 
     def watermark(
         self, topic: str, *, delay: timedelta | None = None, by: By = "stream", scope: str = ""

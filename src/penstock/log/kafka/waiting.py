@@ -1,7 +1,7 @@
 """Waiting for Kafka: what fails because nobody answers is tried again, which is said once, and again when it is over.
 
-Whatever else fails is an error at once. So is a refused log-in. Patience ends, too: with an error that says for how
-long nobody answered.
+Whatever else fails is an error at once. So is a refused log-in, or a certificate that is not known. Patience ends, too:
+with an error that says for how long nobody answered.
 """
 
 import logging
@@ -121,10 +121,12 @@ class Waiting:
         if self._stopped:
             raise LogError("the log is closed", hint="Open it again.")
         if self._refusal is not None and (not self._let_in or seconds > REFUSED_FOR_SECONDS):
+            untrusted = self._refusal.code() == KafkaError._SSL
             raise LogError(
-                f'Kafka at "{self.servers}" refuses the log-in',
+                f'Kafka at "{self.servers}" ' + ("cannot be trusted" if untrusted else "refuses the log-in"),
                 detail=f"{re.sub(r' .after [^)]*.$', '', self._refusal.str())}.",
-                hint="Look at the settings that were given: security.protocol, sasl.*, ssl.*",
+                hint="Look at the settings that were given: "
+                + ("ssl.ca.location, ssl.*" if untrusted else "security.protocol, sasl.*, ssl.*"),
             )
 
 
