@@ -3,11 +3,16 @@
 import os
 import re
 import signal
+import socket
 import time
 from collections.abc import Iterator
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
 from itertools import groupby
 from pathlib import Path
 from random import Random
+from threading import Thread
 
 import pytest
 from standardwebhooks import WebhookVerificationError
@@ -15,7 +20,7 @@ from standardwebhooks import WebhookVerificationError
 from penstock.errors import PenstockError
 from penstock.log import Log
 from penstock.model import Pipeline
-from penstock.views.sinks import delivering
+from penstock.views.sinks import delivering, post
 from tests.app.receivers import OTHER, SECRET, Answer, Posted, Receiver, made_certificate, receiving
 from tests.app.sinking import declared, sinking, soon
 from tests.effort import SOAK
@@ -115,6 +120,63 @@ def test_a_receiver_that_fails_is_tried_again_and_order_is_kept(
         f'the webhook of view "spend" does not reach {receiver.url.partition("/hook")[0]}'
     }
     check_silent(told)
+
+
+def test_waits_grow_up_to_an_hour_and_never_all_at_once() -> None:
+    waits = [[delivering.backoff(attempt, Random(seed)) for seed in range(50)] for attempt in range(1, 20)]
+    for attempt, found in enumerate(waits):
+        most = min(2.0**attempt, 3600.0)
+        assert most / 2 <= min(found) < 0.7 * most and 0.8 * most < max(found) <= most
+    assert max(waits[-1]) <= 3600.0 < 2.0**18
+
+
+@pytest.mark.parametrize(
+    ("said", "least", "most"),
+    [("7", 7, 7), ("86400", 3600, 3600), ("-5", 0, 0), ("1.5", 0, 0), ("x", 0, 0), ("", 0, 0), ("a date", 50, 60)],
+)
+def test_a_receiver_may_say_for_how_long_to_wait(said: str, least: float, most: float) -> None:
+    text = format_datetime(datetime.now(UTC) + timedelta(seconds=60)) if said == "a date" else said
+    assert least <= post.wait_said(text) <= most
+
+
+@pytest.mark.usefixtures("quick")
+def test_a_receiver_that_wants_to_be_left_alone_is(log: Log, shop: Shop, receiver: Receiver, tmp_path: Path) -> None:
+    times: list[float] = []
+
+    def answer(_: Posted) -> Answer:
+        times.append(time.monotonic())
+        return (503, {"retry-after": "1"}) if len(times) == 1 else (200, {})
+
+    receiver.answer = answer
+    with sinking(log, tmp_path, to(receiver), to_the_end=False):
+        shop.batch(spend=[(None, spend("Bern", 1))])
+        assert soon(lambda: len(times) == 2)
+    assert times[1] - times[0] >= 1.0
+
+
+def test_an_answer_that_comes_in_drops_is_given_up(
+    log: Log, shop: Shop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(post, "TIMEOUT_SECONDS", 0.3)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        Thread(target=drip, args=(server,), daemon=True).start()
+        away = Receiver(f"http://127.0.0.1:{server.getsockname()[1]}/")
+        with sinking(log, tmp_path, to(away), to_the_end=False) as told:
+            shop.batch(spend=[(None, spend("Bern", 1))])
+            assert soon(lambda: bool(told))
+    assert told[0].detail == "TimeoutError: no answer within 0.3 seconds."
+
+
+def drip(server: socket.socket) -> None:
+    """Answers each who comes, byte by byte, for as long as he listens."""
+    with suppress(OSError):
+        while True:
+            line, _ = server.accept()
+            with suppress(OSError), line:
+                line.sendall(b"HTTP/1.1 200 OK\r\nx: ")
+                while True:
+                    line.sendall(b"x")
+                    time.sleep(0.02)
 
 
 def last_frame(log: Log) -> int:

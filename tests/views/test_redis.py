@@ -51,6 +51,16 @@ def test_a_row_is_found_by_its_key(log: Log, shop: Shop, redis: Server, prefix: 
         assert asked.hget(f"{prefix}:spend:null", "orders") == "1"
 
 
+def test_names_that_the_store_needs_are_refused(log: Log, redis: Server, prefix: str) -> None:
+    Shop(log, views={"v": Declared("id INT, _penstock INT", key=("id",))}).announce()
+    with RedisStore(redis.url, prefix) as store:
+        with pytest.raises(ViewError, match='column "_penstock" of view "v" cannot be kept in Redis'):
+            catch_up(log, "shop", store)
+        assert store.position() is None
+    with pytest.raises(ViewError, match='cannot begin with "shop~eu"'):
+        RedisStore(redis.url, "shop~eu")
+
+
 def test_strings_of_any_bytes_and_numbers_beyond_numbers_are_kept(log: Log, redis: Server, prefix: str) -> None:
     shop = Shop(log, views={"v": Declared("s STRING, d DOUBLE, b BINARY, t ARRAY<STRING>, y BOOLEAN", key=("s",))})
     shop.announce()

@@ -102,4 +102,4 @@ def _password(smtp: Smtp) -> str:
 
 
 def _sender(smtp: Smtp) -> str:
-    return smtp.sender or (smtp.user if "@" in smtp.user else f"penstock@{socket.getfqdn()}")
+    return smtp.sender or (smtp.user if "@" in smtp.user and smtp.user.isascii() else f"penstock@{socket.getfqdn()}")

@@ -112,7 +112,7 @@ def _start(log: OrderedLog, topic: Topic, seek: Seek, partition: int) -> int | P
     if seek.offset is not None and seek.offset < 0 and partition < topic.partitions:
         at = log.describe(topic.name).partitions[partition]
         return max(at.begin, at.end + seek.offset)
-    return None if seek.offset == 0 else seek.offset
+    return seek.offset
 
 
 def _time(text: str) -> datetime:

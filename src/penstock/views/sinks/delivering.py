@@ -128,7 +128,7 @@ class Delivery:
                 if stop is None:
                     raise error from None
                 self._tell_once(error)
-                _pause(max(failure.wait, self._backoff(attempts)), stop)
+                _pause(max(failure.wait, backoff(attempts, self._chance)), stop)
             except Unwanted:
                 self._memory.refused(_digest(self._courier.address))
                 self._tell_once(self._unwanted())
@@ -139,10 +139,6 @@ class Delivery:
                 self._due_at = time.monotonic() + self._courier.every.total_seconds()
                 return True
         return False
-
-    def _backoff(self, attempts: int) -> float:
-        """A random part, at least half: whoever was overrun is not overrun again by all at the same moment."""
-        return min(FIRST_SECONDS * 2.0 ** (attempts - 1), MOST_SECONDS) * self._chance.uniform(0.5, 1.0)
 
     def _bury(self, parcel: Parcel, reason: str) -> None:
         """The letter is in the log once: its place is its sequence. Only then the sink goes on behind it."""
@@ -197,6 +193,11 @@ class Delivery:
             detail="It answered 410 Gone.",
             hint=f"Declare another address, or take {self._memory.path} away to begin with what comes from now on.",
         )
+
+
+def backoff(attempts: int, chance: Random) -> float:
+    """A random part, at least half: whoever was overrun is not overrun again by all at the same moment."""
+    return min(FIRST_SECONDS * 2.0 ** (attempts - 1), MOST_SECONDS) * chance.uniform(0.5, 1.0)
 
 
 def dead_topic(pipeline: str, view: str, kind: str) -> str:
