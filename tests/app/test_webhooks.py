@@ -17,12 +17,15 @@ from threading import Thread
 import pytest
 from standardwebhooks import WebhookVerificationError
 
+from penstock.app.place import place_of
+from penstock.app.sinks import redriven
+from penstock.cli import main
 from penstock.errors import PenstockError
 from penstock.log import Log
 from penstock.model import Pipeline
 from penstock.views.sinks import delivering, post
 from tests.app.receivers import OTHER, SECRET, Answer, Posted, Receiver, made_certificate, receiving
-from tests.app.sinking import declared, sinking, soon
+from tests.app.sinking import SQL, declared, sinking, soon
 from tests.effort import SOAK
 from tests.texts import refused
 from tests.views.shop import Declared, Shop, Story, spend
@@ -247,8 +250,49 @@ def test_after_the_last_attempt_it_is_a_dead_letter_once_and_the_next_is_tried(
     }
     assert letters[0]["body"].encode() == receiver.asked[0].body
     assert [error.hint for error in told if "gives up" in error.primary] == [
-        f"It is a dead letter now: penstock log read {LETTERS}"
+        f"It is a dead letter now: penstock log read {LETTERS}; penstock redrive spend sends it again."
     ]
+
+
+@pytest.mark.usefixtures("quick")
+def test_dead_letters_are_sent_again_once_and_what_is_refused_waits(
+    log: Log, shop: Shop, receiver: Receiver, tmp_path: Path
+) -> None:
+    receiver.answer = lambda _: (500, {})
+    pipeline, place = to(receiver, ", webhook_attempts = 1"), place_of(tmp_path)
+    with sinking(log, tmp_path, pipeline):
+        shop.batch(spend=[(None, spend("Bern", 1)), (None, spend("Zug", 1)), (None, spend("Genf", 1))])
+    assert len(list(log.read(LETTERS))) == 3
+    receiver.answer = lambda posted: (500 if posted.event["data"]["new"]["city"] == "Genf" else 200, {})
+    assert redriven(place, pipeline, log, "spend", limit=1) == {"webhook": 1}
+    with pytest.raises(PenstockError, match="does not reach") as error:
+        redriven(place, pipeline, log, "spend")
+    assert error.value.detail == "It answered 500 Internal Server Error. Before it, 1 of the dead letters were taken."
+    receiver.answer = lambda _: (200, {})
+    assert [redriven(place, pipeline, log, "spend") for _ in range(2)] == [{"webhook": 1}, {"webhook": 0}]
+    assert [each.id for each in receiver.taken] == [each.id for each in receiver.asked[:3]]
+    assert receiver.taken[0].verified(SECRET)["data"]["new"]["city"] == "Bern"
+    check_silent([error.value])
+
+
+def test_the_command_says_how_many_were_sent_again(
+    receiver: Receiver, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "shop"
+    (folder / ".penstock").mkdir(parents=True)
+    (folder / "secrets").write_text(f"{SECRET}\n")
+    options = f"webhook = '{receiver.url}', webhook_secrets = 'secrets', webhook_attempts = 1"
+    (folder / "pipeline.sql").write_text(SQL.format(settings="", options=options))
+    receiver.answer = lambda _: (500, {})
+    with Log.open(folder / ".penstock/log") as log, sinking(log, folder, to(receiver, ", webhook_attempts = 1")):
+        shop = Shop(log, views=VIEWS)
+        shop.announce()
+        shop.batch(spend=[(None, spend("Bern", 1))])
+    receiver.answer = lambda _: (200, {})
+    with pytest.raises(SystemExit, match="0"):
+        main(["redrive", "spend", "--pipeline", str(folder)])
+    assert capsys.readouterr().err == "webhook: 1 dead letter was sent again\n"
+    assert receiver.types == ["spend.inserted"]
 
 
 def test_attempts_are_counted_across_runs(log: Log, shop: Shop, receiver: Receiver, tmp_path: Path) -> None:

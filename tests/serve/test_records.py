@@ -72,12 +72,15 @@ def test_what_the_pipeline_has_written_can_be_looked_into_and_nothing_else(place
     place.log.create_topic("others", "id BIGINT")
     place.log.create_queue("parcels", "orders")
     place.log.create_queue("strangers", "others")
+    for other in ("shop", "others"):
+        place.log.create_topic(f"{other}.spend.webhook.dead-letters", "id STRING", own=True)
     found = {each["topic"]: each["role"] for each in client.get("/topics").json["topics"]}
     assert found == {
         "orders": "source",
         "shop.1.names": "changes",
         "shop.1.spend": "changes",
         "parcels.dead-letters": "letters",
+        "shop.spend.webhook.dead-letters": "letters",
     }
     assert client.get("/topics").json["topics"][0]["relations"] == ["orders"]
     (record,) = client.get("/topics/shop.1.spend/records").json["records"]

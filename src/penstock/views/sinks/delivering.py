@@ -29,13 +29,19 @@ Tell = Callable[[PenstockError], None]
 
 
 @dataclass(frozen=True)
-class Parcel:
-    """What is delivered at once: its identity, the first news in it, and where to go on after it."""
+class Letter:
+    """What is delivered at once, under an identity that stays the same."""
 
     id: str
+    body: str
+
+
+@dataclass(frozen=True)
+class Parcel(Letter):
+    """A letter, the first news in it, and where to go on after it."""
+
     first: News
     goes_on: Place
-    body: str
 
 
 class Undelivered(Exception):
@@ -63,7 +69,7 @@ class Courier(Protocol):
     def parcels(self, news: Iterable[News]) -> Iterator[Parcel]:
         """The news in order, as they are delivered."""
 
-    def deliver(self, parcel: Parcel) -> None:
+    def deliver(self, letter: Letter) -> None:
         """Raises `Undelivered` or `Unwanted`, and `ViewError` where its own settings are at fault."""
 
     def close(self) -> None: ...
@@ -160,7 +166,7 @@ class Delivery:
             ViewError(
                 f'the {self._courier.kind} of view "{self._view}" gives up a message to {self._courier.where}',
                 detail=f"{reason}; that was attempt {letter['attempts']}.",
-                hint=f"It is a dead letter now: penstock log read {name}",
+                hint=f"It is a dead letter now: penstock log read {name}; penstock redrive {self._view} sends it again.",
             )
         )
 

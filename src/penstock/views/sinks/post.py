@@ -20,7 +20,7 @@ from pathlib import Path
 from threading import Event, Timer
 from urllib.parse import unquote, urlsplit
 
-from penstock.views.sinks.delivering import MOST_SECONDS, Parcel, Undelivered, Unwanted
+from penstock.views.sinks.delivering import MOST_SECONDS, Letter, Parcel, Undelivered, Unwanted
 from penstock.views.sinks.news import News, Source, json_row, time_text
 from penstock.views.sinks.signing import secrets_in, signature
 
@@ -55,14 +55,14 @@ class Post:
 
     def parcels(self, news: Iterable[News]) -> Iterator[Parcel]:
         for each in news:
-            yield Parcel(each.identity(self._source.pipeline), each, each.goes_on, self._body(each))
+            yield Parcel(each.identity(self._source.pipeline), self._body(each), each, each.goes_on)
 
-    def deliver(self, parcel: Parcel) -> None:
-        secrets, body, now = secrets_in(self._secrets), parcel.body.encode(), int(time.time())
+    def deliver(self, letter: Letter) -> None:
+        secrets, body, now = secrets_in(self._secrets), letter.body.encode(), int(time.time())
         signed = {
-            "webhook-id": parcel.id,
+            "webhook-id": letter.id,
             "webhook-timestamp": str(now),
-            "webhook-signature": signature(secrets, parcel.id, now, body),
+            "webhook-signature": signature(secrets, letter.id, now, body),
         }
         try:
             status, wait = self._posted(body, self._headers | signed)
