@@ -34,8 +34,8 @@ lint: $(READY) ## format, lint, types, imports between rooms
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
 
-soak: setup ## all tests with many more random cases; takes long
-	@PENSTOCK_SOAK=1 $(BIN)/python -m pytest --timeout=0
+soak: setup ## all tests with many more random cases; takes long, and fails where a service is missing, unless SERVICES=optional
+	@PENSTOCK_SOAK=1 PENSTOCK_SERVICES=$(or $(SERVICES),required) $(BIN)/python -m pytest --timeout=0
 
 fuzz: setup ## random nested queries against Spark batch, for MINUTES=10
 	@MINUTES=$(or $(MINUTES),10) $(BIN)/python -m pytest -q -s tests/engine/fuzz.py
@@ -76,7 +76,7 @@ bench-latency: setup ## from an append to the visible change, at steady rates; S
 bench-kafka: setup ## Spark reading a topic of Kafka, by our reader and by Spark's own connector
 	@$(BIN)/python -m benchmarks.kafka
 
-bench-stores: setup ## how many changed rows stores of views take in a second: PostgreSQL and SQLite
+bench-stores: setup ## how many changed rows stores of views take in a second: PostgreSQL, Redis and SQLite
 	@$(BIN)/python -m benchmarks.stores
 
 bench-serve: setup ## look-ups over HTTP on one core, and 500 readers that follow a view's changes

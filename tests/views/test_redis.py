@@ -1,8 +1,10 @@
 """RedisStore keeps the contract, passes the kit, and survives its server's death."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from random import Random
+from threading import Timer
 from typing import Any
 
 import pytest
@@ -10,7 +12,7 @@ import redis as client
 
 from penstock.errors import ViewError
 from penstock.log import Log
-from penstock.views import Store, catch_up
+from penstock.views import Position, Store, catch_up
 from penstock.views.redis import RedisStore, rows_in
 from penstock.views.testing import check_store
 from services.redis import Server
@@ -97,6 +99,32 @@ def test_a_server_that_is_killed_again_and_again_loses_nothing(
         assert counted(rows_of(redis, prefix, view)) == folded(log, shop.topic(view))
     with client.Redis.from_url(redis.url) as asked:
         assert not [name for name in asked.scan_iter() if name.startswith(f"{prefix}~".encode())]
+
+
+def test_a_server_that_is_killed_while_it_is_written_to_holds_all_views_of_one_moment(
+    log: Log, shop: Shop, redis: Server, prefix: str
+) -> None:
+    story, chance, store = Story(shop, seed=9), Random(9), RedisStore(redis.url, prefix)
+    for _ in range(KILLS):
+        story.go_on(40, rows=6)
+        kill = Timer(chance.uniform(0, 0.004), redis.kill)
+        after = chance.randrange(1, 12)
+
+        def step(_: Position, left: Iterator[int] = iter(range(after, -1, -1)), kill: Timer = kill) -> None:
+            if next(left, -1) == 1:
+                kill.start()
+
+        with suppress(ViewError):
+            catch_up(log, "shop", store, together=1, on_step=step)
+        kill.join()
+        redis.start()
+        position = store.position()
+        for view in VIEWS if position else ():
+            until = position.frame if position else 0
+            assert counted(rows_of(redis, prefix, view)) == folded(log, shop.topic(view), until=until)
+    catch_up(log, "shop", store)
+    for view in VIEWS:
+        assert counted(rows_of(redis, prefix, view)) == folded(log, shop.topic(view))
 
 
 def test_what_is_not_held_any_more_is_not_in_the_files_either(log: Log, shop: Shop, redis: Server, prefix: str) -> None:
