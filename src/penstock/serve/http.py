@@ -1,9 +1,11 @@
 """HTTP: the application, put together. What it answers is described at /openapi.json."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 from fastapi import APIRouter, FastAPI
 from fastapi.exceptions import RequestValidationError
@@ -14,7 +16,7 @@ from starlette.responses import Response
 from penstock.errors import PenstockError, ServeError
 from penstock.serve import asking, bodies, browsing, readers, troubles, watching, writing
 from penstock.serve.feed import Feeds
-from penstock.serve.gate import Gate
+from penstock.serve.gate import OPEN, Gate
 from penstock.serve.metrics import Ran, Requests, Standing, exposed
 from penstock.serve.outward import Outward
 from penstock.serve.pages import page_routes
@@ -70,8 +72,20 @@ def web_of(served: Served, settings: Settings, *, tell: Tell | None = None) -> W
     registry.register(Standing(served, lambda: feeds.followers))
     registry.register(Ran(served))
     registry.register(Outward(served))
+    if settings.tokens:
+        app.openapi = partial(_with_tokens, app.openapi)  # type: ignore[method-assign]
     app.add_middleware(Gate, settings=settings, requests=Requests(registry), tell=tell)
     return Web(app, pulse)
+
+
+def _with_tokens(described: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    """The description, with that a token is needed, and where it is not."""
+    found = described()
+    found["components"]["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
+    for path, methods in found["paths"].items():
+        for operation in methods.values():
+            operation["security"] = [] if path in OPEN else [{"token": []}]
+    return found
 
 
 def _stored(served: Served) -> dict[str, object] | None:
