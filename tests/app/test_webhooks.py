@@ -250,7 +250,7 @@ def test_after_the_last_attempt_it_is_a_dead_letter_once_and_the_next_is_tried(
     }
     assert letters[0]["body"].encode() == receiver.asked[0].body
     assert [error.hint for error in told if "gives up" in error.primary] == [
-        f"It is a dead letter now: penstock log read {LETTERS}; penstock redrive spend sends it again."
+        f"It is a dead letter now: penstock log read {LETTERS}; penstock redrive spend sends it."
     ]
 
 

@@ -1,7 +1,7 @@
 """Killed at any moment, runs whose tables are in PostgreSQL or Redis lose nothing and double nothing, while the servers
 are killed too; and a webhook tells of every change, some of them twice.
 
-The soak kills sixty runs; continuous integration one with each store: at a moment with PostgreSQL, at a stage with Redis.
+The soak kills sixty runs; continuous integration one with each store, at a moment or at a stage.
 """
 
 from collections.abc import Iterator

@@ -80,7 +80,11 @@ def test_a_store_on_a_server_is_measured_and_so_is_that_it_is_away(
         place.batch(spend=[(None, spend("Zug", 1))])
         assert client.get("/ready").json["store"] == {"reachable": True, "lag": 1}
         found = metrics(client)
-        assert (found["penstock_lag_frames"], found["penstock_store_lag_frames"], found["penstock_store_up"]) == (0, 1, 1)
+        assert (found["penstock_lag_frames"], found["penstock_store_lag_frames"], found["penstock_store_up"]) == (
+            0,
+            1,
+            1,
+        )
         answers.clear()
         assert client.get("/ready").json["store"] == {"reachable": False, "lag": None}
         assert metrics(client)["penstock_store_up"] == 0

@@ -110,7 +110,7 @@ def test_a_store_that_writes_its_position_first_is_found(tmp_path: Path) -> None
         assert isinstance(store, Early)
         return store.rows(view)
 
-    with pytest.raises(AssertionError, match="after its process was killed: .* lacks"):
+    with pytest.raises(AssertionError, match=r"after its process was killed: .* lacks"):
         check_store(lambda: Early(tmp_path), rows, kills=20)
 
 

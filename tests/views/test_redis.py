@@ -1,8 +1,9 @@
 """RedisStore keeps the contract, passes the kit, and survives its server's death."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from contextlib import suppress
+from itertools import count
 from random import Random
 from threading import Timer
 from typing import Any
@@ -108,14 +109,8 @@ def test_a_server_that_is_killed_while_it_is_written_to_holds_all_views_of_one_m
     for _ in range(KILLS):
         story.go_on(40, rows=6)
         kill = Timer(chance.uniform(0, 0.004), redis.kill)
-        after = chance.randrange(1, 12)
-
-        def step(_: Position, left: Iterator[int] = iter(range(after, -1, -1)), kill: Timer = kill) -> None:
-            if next(left, -1) == 1:
-                kill.start()
-
         with suppress(ViewError):
-            catch_up(log, "shop", store, together=1, on_step=step)
+            catch_up(log, "shop", store, together=1, on_step=started_at(chance.randrange(1, 12), kill))
         kill.join()
         redis.start()
         position = store.position()
@@ -125,6 +120,12 @@ def test_a_server_that_is_killed_while_it_is_written_to_holds_all_views_of_one_m
     catch_up(log, "shop", store)
     for view in VIEWS:
         assert counted(rows_of(redis, prefix, view)) == folded(log, shop.topic(view))
+
+
+def started_at(step: int, timer: Timer) -> Callable[[Position], None]:
+    """Who is told of steps starts the timer at that one."""
+    left = count(1)
+    return lambda _: timer.start() if next(left) == step else None
 
 
 def test_what_is_not_held_any_more_is_not_in_the_files_either(log: Log, shop: Shop, redis: Server, prefix: str) -> None:

@@ -63,7 +63,9 @@ def sinks_at_work(
         yield
 
 
-def redriven(place: Place, pipeline: Pipeline, log: OrderedLog, view: str, *, limit: int | None = None) -> dict[str, int]:
+def redriven(
+    place: Place, pipeline: Pipeline, log: OrderedLog, view: str, *, limit: int | None = None
+) -> dict[str, int]:
     """Sends the dead letters of a view's sinks again; how many of each kind were taken."""
     source = Source(log, pipeline.name, pipeline.view(view).name)
     known = {topic.name for topic in log.topics()}

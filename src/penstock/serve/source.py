@@ -23,8 +23,8 @@ from penstock.views.step import View
 
 @dataclass
 class Served:
-    """`home` is where the pipeline's checkpoints lie, `sinks` where its sinks write down how far they are. `elsewhere` is
-    the pipeline's own store, where `store` is not that.
+    """`home` is where the pipeline's checkpoints lie, `sinks` where its sinks write down how far they are. `elsewhere`
+    is the pipeline's own store, where `store` is not that.
     """
 
     log: OrderedLog

@@ -12,7 +12,7 @@ from penstock.views.postgres.types import type_name
 
 
 def show(cursor: Any, before: Sequence[Table], after: Sequence[Table]) -> None:
-    """Inside the transaction from which on they count. Fails where a view is being read and the lock is not to be had."""
+    """Inside the transaction from which on they count. Fails where a view is being read and its lock is not free."""
     shown = {table.name: table for table in before}
     for gone in shown.keys() - {table.name for table in after}:
         cursor.execute(f"DROP VIEW IF EXISTS {gone}")

@@ -99,7 +99,7 @@ class PostgresStore:
             self._tidy(generation)
 
     def _filled(self, lineage: Lineage, steps: Iterable[Step]) -> int | None:
-        """The generation that holds the lineage, filled by this call or by one before; None where the store is past it."""
+        """The generation that holds the lineage, filled by this call or an earlier one; None where it is done already."""
         told = iter(steps)
         with self._transaction() as cursor:
             self._catalog.make(cursor)
@@ -125,7 +125,7 @@ class PostgresStore:
         return last
 
     def _show_at_last(self, lineage: Lineage, generation: int) -> None:
-        """Who waits for a lock is in the way of all who read after: it waits a moment, lets them read, and waits again."""
+        """Who waits for a lock is in the way of all who come after: it waits a moment, lets them read, tries again."""
         until = time.monotonic() + SHOWING_SECONDS
         while True:
             try:

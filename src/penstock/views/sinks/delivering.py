@@ -166,7 +166,7 @@ class Delivery:
             ViewError(
                 f'the {self._courier.kind} of view "{self._view}" gives up a message to {self._courier.where}',
                 detail=f"{reason}; that was attempt {letter['attempts']}.",
-                hint=f"It is a dead letter now: penstock log read {name}; penstock redrive {self._view} sends it again.",
+                hint=f"It is a dead letter now: penstock log read {name}; penstock redrive {self._view} sends it.",
             )
         )
 
