@@ -99,7 +99,7 @@ class PostgresStore:
             self._tidy(generation)
 
     def _filled(self, lineage: Lineage, steps: Iterable[Step]) -> int | None:
-        """The generation that holds the lineage, filled by this call or an earlier one; None where it is done already."""
+        """The generation that holds the lineage, filled by this call or an earlier one; None if it is done already."""
         told = iter(steps)
         with self._transaction() as cursor:
             self._catalog.make(cursor)
