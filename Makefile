@@ -76,7 +76,7 @@ bench-latency: setup ## from an append to the visible change, at steady rates; S
 bench-kafka: setup ## Spark reading a topic of Kafka, by our reader and by Spark's own connector
 	@$(BIN)/python -m benchmarks.kafka
 
-bench-stores: setup ## how many changed rows stores of views take in a second: PostgreSQL and SQLite
+bench-stores: setup ## how many changed rows stores of views take in a second: PostgreSQL, Redis and SQLite
 	@$(BIN)/python -m benchmarks.stores
 
 bench-serve: setup ## look-ups over HTTP on one core, and 500 readers that follow a view's changes

@@ -3,21 +3,29 @@
 import os
 import re
 import signal
+import socket
 import time
 from collections.abc import Iterator
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
 from itertools import groupby
 from pathlib import Path
 from random import Random
+from threading import Thread
 
 import pytest
 from standardwebhooks import WebhookVerificationError
 
+from penstock.app.place import place_of
+from penstock.app.sinks import redriven
+from penstock.cli import main
 from penstock.errors import PenstockError
 from penstock.log import Log
 from penstock.model import Pipeline
-from penstock.views.sinks import delivering
+from penstock.views.sinks import delivering, post
 from tests.app.receivers import OTHER, SECRET, Answer, Posted, Receiver, made_certificate, receiving
-from tests.app.sinking import declared, sinking, soon
+from tests.app.sinking import SQL, declared, sinking, soon
 from tests.effort import SOAK
 from tests.texts import refused
 from tests.views.shop import Declared, Shop, Story, spend
@@ -117,6 +125,63 @@ def test_a_receiver_that_fails_is_tried_again_and_order_is_kept(
     check_silent(told)
 
 
+def test_waits_grow_up_to_an_hour_and_never_all_at_once() -> None:
+    waits = [[delivering.backoff(attempt, Random(seed)) for seed in range(50)] for attempt in range(1, 20)]
+    for attempt, found in enumerate(waits):
+        most = min(2.0**attempt, 3600.0)
+        assert most / 2 <= min(found) < 0.7 * most and 0.8 * most < max(found) <= most
+    assert max(waits[-1]) <= 3600.0 < 2.0**18
+
+
+@pytest.mark.parametrize(
+    ("said", "least", "most"),
+    [("7", 7, 7), ("86400", 3600, 3600), ("-5", 0, 0), ("1.5", 0, 0), ("x", 0, 0), ("", 0, 0), ("a date", 50, 60)],
+)
+def test_a_receiver_may_say_for_how_long_to_wait(said: str, least: float, most: float) -> None:
+    text = format_datetime(datetime.now(UTC) + timedelta(seconds=60)) if said == "a date" else said
+    assert least <= post.wait_said(text) <= most
+
+
+@pytest.mark.usefixtures("quick")
+def test_a_receiver_that_wants_to_be_left_alone_is(log: Log, shop: Shop, receiver: Receiver, tmp_path: Path) -> None:
+    times: list[float] = []
+
+    def answer(_: Posted) -> Answer:
+        times.append(time.monotonic())
+        return (503, {"retry-after": "1"}) if len(times) == 1 else (200, {})
+
+    receiver.answer = answer
+    with sinking(log, tmp_path, to(receiver), to_the_end=False):
+        shop.batch(spend=[(None, spend("Bern", 1))])
+        assert soon(lambda: len(times) == 2)
+    assert times[1] - times[0] >= 1.0
+
+
+def test_an_answer_that_comes_in_drops_is_given_up(
+    log: Log, shop: Shop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(post, "TIMEOUT_SECONDS", 0.3)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        Thread(target=drip, args=(server,), daemon=True).start()
+        away = Receiver(f"http://127.0.0.1:{server.getsockname()[1]}/")
+        with sinking(log, tmp_path, to(away), to_the_end=False) as told:
+            shop.batch(spend=[(None, spend("Bern", 1))])
+            assert soon(lambda: bool(told))
+    assert told[0].detail == "TimeoutError: no answer within 0.3 seconds."
+
+
+def drip(server: socket.socket) -> None:
+    """Answers each who comes, byte by byte, for as long as he listens."""
+    with suppress(OSError):
+        while True:
+            line, _ = server.accept()
+            with suppress(OSError), line:
+                line.sendall(b"HTTP/1.1 200 OK\r\nx: ")
+                while True:
+                    line.sendall(b"x")
+                    time.sleep(0.02)
+
+
 def last_frame(log: Log) -> int:
     """The last frame in which the view has changed."""
     return max(entry.place.frame for entry in log.read("shop.1.spend"))
@@ -185,8 +250,49 @@ def test_after_the_last_attempt_it_is_a_dead_letter_once_and_the_next_is_tried(
     }
     assert letters[0]["body"].encode() == receiver.asked[0].body
     assert [error.hint for error in told if "gives up" in error.primary] == [
-        f"It is a dead letter now: penstock log read {LETTERS}"
+        f"It is a dead letter now: penstock log read {LETTERS}; penstock redrive spend sends it."
     ]
+
+
+@pytest.mark.usefixtures("quick")
+def test_dead_letters_are_sent_again_once_and_what_is_refused_waits(
+    log: Log, shop: Shop, receiver: Receiver, tmp_path: Path
+) -> None:
+    receiver.answer = lambda _: (500, {})
+    pipeline, place = to(receiver, ", webhook_attempts = 1"), place_of(tmp_path)
+    with sinking(log, tmp_path, pipeline):
+        shop.batch(spend=[(None, spend("Bern", 1)), (None, spend("Zug", 1)), (None, spend("Genf", 1))])
+    assert len(list(log.read(LETTERS))) == 3
+    receiver.answer = lambda posted: (500 if posted.event["data"]["new"]["city"] == "Genf" else 200, {})
+    assert redriven(place, pipeline, log, "spend", limit=1) == {"webhook": 1}
+    with pytest.raises(PenstockError, match="does not reach") as error:
+        redriven(place, pipeline, log, "spend")
+    assert error.value.detail == "It answered 500 Internal Server Error. Before it, 1 of the dead letters were taken."
+    receiver.answer = lambda _: (200, {})
+    assert [redriven(place, pipeline, log, "spend") for _ in range(2)] == [{"webhook": 1}, {"webhook": 0}]
+    assert [each.id for each in receiver.taken] == [each.id for each in receiver.asked[:3]]
+    assert receiver.taken[0].verified(SECRET)["data"]["new"]["city"] == "Bern"
+    check_silent([error.value])
+
+
+def test_the_command_says_how_many_were_sent_again(
+    receiver: Receiver, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "shop"
+    (folder / ".penstock").mkdir(parents=True)
+    (folder / "secrets").write_text(f"{SECRET}\n")
+    options = f"webhook = '{receiver.url}', webhook_secrets = 'secrets', webhook_attempts = 1"
+    (folder / "pipeline.sql").write_text(SQL.format(settings="", options=options))
+    receiver.answer = lambda _: (500, {})
+    with Log.open(folder / ".penstock/log") as log, sinking(log, folder, to(receiver, ", webhook_attempts = 1")):
+        shop = Shop(log, views=VIEWS)
+        shop.announce()
+        shop.batch(spend=[(None, spend("Bern", 1))])
+    receiver.answer = lambda _: (200, {})
+    with pytest.raises(SystemExit, match="0"):
+        main(["redrive", "spend", "--pipeline", str(folder)])
+    assert capsys.readouterr().err == "webhook: 1 dead letter was sent again\n"
+    assert receiver.types == ["spend.inserted"]
 
 
 def test_attempts_are_counted_across_runs(log: Log, shop: Shop, receiver: Receiver, tmp_path: Path) -> None:

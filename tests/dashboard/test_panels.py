@@ -10,9 +10,15 @@ from services.chromium import Page
 from tests.dashboard.conftest import pictured
 from tests.dashboard.looking import click, fill, shows, text_of
 from tests.dashboard.scene import ORDERS, PLAN, Scene, scene, spend
+from tests.views.shop import Declared, Shop
 
 ROWS = "[...document.querySelectorAll('tbody tr:not(.gone)')].map((row) => row.innerText.replace(/\\s+/g, ' ').trim())"
 OFFSETS = "[...document.querySelectorAll('tbody tr th')].map((cell) => Number(cell.innerText))"
+
+
+def figure(name: str) -> str:
+    found = f"[...document.querySelectorAll('.figures dt')].find((each) => each.textContent === '{name}')"
+    return f"{found}?.nextSibling.textContent"
 
 
 def orders_of_bern(shop: Scene) -> int:
@@ -35,8 +41,11 @@ def test_the_graph_shows_every_node_and_what_flows(page: Page, shop: Scene) -> N
     page.wait(f"/Source purchases: [1-9][\\d.]* records\\/s; watermark 12:05:00/.test({labels})")
     assert page.value(f"/View per_minute: .*; \\d late/.test({labels})")
     assert "grows with purchases" in page.value(labels)
-    figures = page.value(text_of(".figures"))
-    assert all(name in figures for name in ("Records read", "Lag", "Watermark delay", "State", "Late rows"))
+    done = shop.shop.batches
+    page.wait(f"{figure('State')} === '{40 + 2 * (done - 1)}kB' && {figure('Late rows')} === '{done // 2}'")
+    assert page.value(figure("Lag")) == "0frames"
+    assert float(page.value(figure("Records read")).removesuffix("/s")) >= 3
+    assert float(page.value(figure("Watermark delay")).rstrip("d").replace(",", "")) > 0
     assert page.value(text_of("#pipeline-name")) == "shop"
 
 
@@ -101,6 +110,22 @@ def test_a_server_that_comes_back_is_followed_from_where_it_was_left(page: Page,
             assert page.value(shows("header p", "follows the changes"))
     assert all("net::ERR" in said for said in page.console)  # which the browser itself notes
     page.console.clear()
+
+
+def test_a_view_that_was_reset_is_shown_with_its_new_columns(page: Page, tmp_path: Path) -> None:
+    with scene(tmp_path / "shop") as shop, shop.served(Settings(port=0)):
+        page.open(f"{shop.url}/#/views/spend")
+        page.wait(shows("header p", "follows the changes"))
+        towns = {"spend": Declared("town STRING, total BIGINT", key=("town",))}
+        shop.shop = Shop(shop.log, lineage=2, views=towns)
+        shop.shop.batch(spend=[(None, {"town": town, "total": 7}) for town in ("Bern", "Zug")])
+        shop.shop.announce()
+        shop.batch(spend=[({"town": "Bern", "total": 7}, {"town": "Bern", "total": 8})])
+        page.wait(shows("thead", "town"))
+        page.wait(f"JSON.stringify({ROWS}) === JSON.stringify(['Bern 8', 'Zug 7'])")
+        shop.batch(spend=[({"town": "Zug", "total": 7}, {"town": "Zug", "total": 9})])
+        page.wait(shows("tr.changed", "Zug"))
+        assert page.value(f"{ROWS}.length") == 2
 
 
 def test_rows_are_sorted_filtered_and_what_makes_no_sense_is_told(page: Page, shop: Scene) -> None:

@@ -76,6 +76,7 @@ REFUSED = {
     "  WITH (webhook = 'https://host/', webhook_secrets = 's', webhook_attempts = 0) AS SELECT 1;",
     "webhook-of-nothing": "CREATE VIEW v\n"
     "  WITH (store = 'none', webhook = 'https://host/', webhook_secrets = 's') AS SELECT 1;",
+    "email-letters": "CREATE VIEW v WITH (email = 'jürg@example.org') AS SELECT 1;",
     "email-mailbox": "CREATE VIEW v WITH (email = 'ann@example.org; bob') AS SELECT 1;",
     "email-without-server": "CREATE VIEW v WITH (email = 'ann@example.org') AS SELECT 1;",
     "email-every": "SET smtp = 'smtp://mail';\n"

@@ -74,6 +74,27 @@ def test_limits_are_kept(place: Place) -> None:
         assert 429 in statuses
 
 
+def test_nobody_is_given_more_time_than_the_limit(place: Place) -> None:
+    place.batch(spend=[(None, spend("Bern", 1))])
+    ahead = place.log.append("orders", [{"id": 1}]).frame
+    with serving(place.served, Settings(port=0, limits=Limits(seconds=0.2))) as at:
+        for asked in ("", "&timeout=30"):
+            got = Client(at.url).send("GET", f"/views/spend/rows?after={ahead}{asked}")
+            assert (got.status, "0.2 seconds" in got.primary + got.json["error"]["detail"]) == (504, True)
+
+
+def test_a_body_that_does_not_come_is_given_up(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("penstock.serve.gate.SILENCE_SECONDS", 0.1)
+    connection = HTTPConnection(client.url.removeprefix("http://"), timeout=20)
+    connection.putrequest("POST", "/topics/orders")
+    connection.putheader("content-type", "application/json")
+    connection.putheader("content-length", "50")
+    connection.endheaders(b'{"records"')
+    got = connection.getresponse()
+    assert (got.status, json.loads(got.read())["error"]["primary"]) == (408, "the body of the request did not come")
+    connection.close()
+
+
 def test_a_body_in_pieces_is_counted_too(client: Client, place: Place) -> None:
     connection = HTTPConnection(client.url.removeprefix("http://"), timeout=20)
     pieces = (b"x" * (1 << 20) for _ in range(9))

@@ -157,6 +157,21 @@ def test_an_older_position_is_answered_as_it_was(place: Place, client: Client, f
     assert client.get("/views/spend/rows", at=f"7.{frame}").status == 410
 
 
+def test_a_position_that_was_compacted_away_is_gone_and_so_is_who_follows_from_there(
+    place: Place, client: Client, frame: int
+) -> None:
+    then = client.get("/views/spend/rows").headers["penstock-position"]
+    for n in range(2, 5):
+        place.batch(spend=[(spend("Zug", n, "7.50"), spend("Zug", n + 1, "7.50"))])
+    place.log.compact(["shop.1.spend"])
+    got = client.get("/views/spend/rows", at=then)
+    assert (got.status, "compacted" in got.primary + got.json["error"]["detail"]) == (410, True)
+    with client.follow("spend", **{"from": str(frame)}) as following:
+        assert following.answer.status == 410
+    now = client.get("/views/spend/rows").headers["penstock-position"]
+    assert [row["orders"] for row in client.rows("spend", at=now)] == [1, 5]
+
+
 def test_rows_are_in_the_order_of_the_key_that_they_have(place: Place, client: Client, frame: int) -> None:
     second = Shop(place.log, lineage=2, views={"spend": Declared("town STRING, orders BIGINT", key=("town",))})
     second.batch(spend=[(None, {"town": "Genf", "orders": 1})])

@@ -51,7 +51,18 @@ def _check_shown(client: Client) -> None:
 def test_a_run_serves_what_it_keeps_right(tmp_path: Path) -> None:
     begin(tmp_path / "shop")
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PENSTOCK")}
-    command = [*MAIN, "run", str(tmp_path / "shop"), "--serve", "--bind", "127.0.0.1:0", "--log-format", "json"]
+    command = [
+        *MAIN,
+        "run",
+        str(tmp_path / "shop"),
+        "--serve",
+        "--bind",
+        "127.0.0.1:0",
+        "--max-rows",
+        "50",
+        "--log-format",
+        "json",
+    ]
     with (
         collecting() as collector,
         subprocess.Popen(
@@ -71,6 +82,7 @@ def test_a_run_serves_what_it_keeps_right(tmp_path: Path) -> None:
             got = client.get("/views/spend_by_city/row", key="Rome", after=position)
             assert got.json["row"] == {"city": "Rome", "orders": 1, "spend": "12.50"}
             assert client.get("/ready").json["lag"] == 0
+            assert client.get("/views/spend_by_city/rows", limit=51).primary == "at most 50 rows are given at once"
             progress = json.loads(process.stderr.readline())
             assert (progress["event"], progress["changes"]) == ("progress", {"spend_by_city": 1})
             with served_pipeline(place_of(tmp_path / "shop"), Settings(port=0)) as elsewhere:

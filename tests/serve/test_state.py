@@ -1,13 +1,24 @@
 """Health, readiness and metrics."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
+import pytest
+
+from penstock.log import Log
+from penstock.log import Place as LogPlace
+from penstock.log.disk import Disk
 from penstock.serve import Settings
 from penstock.serve.diary import Diary
+from penstock.serve.elsewhere import Elsewhere
 from penstock.serve.server import serving
+from penstock.views import Position
+from penstock.views.sinks.delivering import LETTERS
+from penstock.views.sinks.memory import Memory
 from tests.serve.client import Client
 from tests.serve.conftest import Place
-from tests.views.shop import spend
+from tests.views.shop import Shop, spend
 
 
 def metrics(client: Client) -> dict[str, float]:
@@ -42,6 +53,56 @@ def test_what_log_and_store_know_is_measured(place: Place, client: Client) -> No
     found = metrics(client)
     assert found["penstock_lag_frames"] == 0
     assert found['penstock_watermark_delay_seconds{stream="orders"}'] > 1e6
+
+
+def test_a_store_of_another_log_is_not_ready(place: Place, tmp_path: Path) -> None:
+    place.batch(spend=[(None, spend("Bern", 1))])
+    with Log.open(tmp_path / "other") as other:
+        other.create_topic("orders", "id BIGINT")
+        Shop(other).announce()
+        served = replace(place.served, log=other)
+        with serving(served, Settings(port=0)) as at:
+            got = Client(at.url).get("/ready")
+    assert (got.status, got.primary) == (503, "the store is not one of this log")
+    assert place.log.identity in got.json["error"]["detail"]
+
+
+def test_a_store_on_a_server_is_measured_and_so_is_that_it_is_away(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("penstock.serve.elsewhere.AGAIN_SECONDS", 0.0)
+    place.batch(spend=[(None, spend("Bern", 1))])
+    answers: list[Position | None] = [place.served.position()]
+    served = replace(place.served, elsewhere=Elsewhere(lambda: answers[0]))
+    with serving(served, Settings(port=0)) as at:
+        client = Client(at.url)
+        client.append("orders", {"id": 1, "at": "2024-01-31T12:00:00Z"})
+        place.batch(spend=[(None, spend("Zug", 1))])
+        assert client.get("/ready").json["store"] == {"reachable": True, "lag": 1}
+        found = metrics(client)
+        assert (found["penstock_lag_frames"], found["penstock_store_lag_frames"], found["penstock_store_up"]) == (
+            0,
+            1,
+            1,
+        )
+        answers.clear()
+        assert client.get("/ready").json["store"] == {"reachable": False, "lag": None}
+        assert metrics(client)["penstock_store_up"] == 0
+
+
+def test_sinks_are_measured(place: Place) -> None:
+    first = place.batch(spend=[(None, spend("Bern", 1))])
+    memory = Memory(place.log, place.folder / "sinks/spend.webhook.json", Disk())
+    memory.delivered(LogPlace(first))
+    memory.failed()
+    place.log.create_topic("shop.spend.webhook.dead-letters", LETTERS, own=True)
+    place.log.append("shop.spend.webhook.dead-letters", [{"id": "x"}])
+    place.batch(spend=[(None, spend("Zug", 1))])
+    with serving(replace(place.served, sinks=place.folder / "sinks"), Settings(port=0)) as at:
+        found = metrics(Client(at.url))
+    labels = '{sink="webhook",view="spend"}'
+    names = ("lag_frames", "failed_attempts", "dead_letters")
+    assert [found[f"penstock_sink_{name}{labels}"] for name in names] == [2, 1, 1]
 
 
 def test_what_a_run_has_written_down_is_measured(place: Place, client: Client) -> None:

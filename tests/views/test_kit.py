@@ -1,5 +1,7 @@
 """The test kit passes stores that keep their promises, and names the promise that another one breaks."""
 
+import pickle
+import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -7,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from penstock.errors import ViewError
 from penstock.views import Lineage, Position, SqliteStore, Step, Store, ViewReader
 from penstock.views.postgres import PostgresStore, rows_in
 from penstock.views.testing import check_store
@@ -54,6 +57,61 @@ class Hasty(SqliteStore):
 
     def switch(self, lineage: Lineage, steps: Iterable[Step]) -> None:
         super().switch(lineage, list(steps))
+
+
+class Early:
+    """Writes down its position before the rows, in two files."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._positions, self._rows = folder / "position", folder / "rows"
+
+    def position(self) -> Position | None:
+        return pickle.loads(self._positions.read_bytes()) if self._positions.exists() else None
+
+    def rows(self, view: str) -> Iterable[Any]:
+        return self._held().get(view, [])
+
+    def _held(self) -> dict[str, list[Any]]:
+        return dict(pickle.loads(self._rows.read_bytes())) if self._rows.exists() else {}
+
+    def apply(self, steps: Sequence[Step]) -> None:
+        position = self.position()
+        assert position is not None
+        fresh = [step for step in steps if step.position.frame > position.frame]
+        if any(step.position.lineage != position.lineage for step in fresh):
+            raise ViewError("a step of another lineage")
+        self._take(self._held(), fresh)
+
+    def switch(self, lineage: Lineage, steps: Iterable[Step]) -> None:
+        position = self.position()
+        if position is None or position.frame < lineage.frame:
+            self._take({view.name: [] for view in lineage.tables}, list(steps))
+
+    def _take(self, held: dict[str, list[Any]], steps: Sequence[Step]) -> None:
+        for step in steps:
+            for change in step.changes:
+                for old, new in change.pairs():
+                    if old is not None:
+                        held[change.view].remove(old)
+                    held[change.view] += [] if new is None else [new]
+        if steps:
+            self._replace(self._positions, steps[-1].position)
+            time.sleep(0.005)  # as a disk may
+            self._replace(self._rows, held)
+
+    def _replace(self, path: Path, value: object) -> None:
+        (self._folder / "new").write_bytes(pickle.dumps(value))
+        (self._folder / "new").replace(path)
+
+
+def test_a_store_that_writes_its_position_first_is_found(tmp_path: Path) -> None:
+    def rows(store: Store, view: str) -> Iterable[Any]:
+        assert isinstance(store, Early)
+        return store.rows(view)
+
+    with pytest.raises(AssertionError, match=r"after its process was killed: .* lacks"):
+        check_store(lambda: Early(tmp_path), rows, kills=20)
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Iterator
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -200,7 +201,7 @@ def test_a_switch_with_the_same_columns_keeps_grants_and_what_depends(
     catch_up(log, "shop", store)
     assert asked(postgres, f'SELECT n FROM "{schema}".total') == [(5,)]
     assert asked(postgres, f"SELECT has_table_privilege('public', '\"{schema}\".spend', 'SELECT')") == [(True,)]
-    assert len(asked(postgres, f"SELECT 1 FROM pg_tables WHERE schemaname = '{schema}'")) == 4
+    assert len(asked(postgres, f"SELECT 1 FROM pg_tables WHERE schemaname = '{schema}'")) == 5
 
 
 def test_a_switch_to_other_columns_keeps_grants_and_refuses_where_something_depends(
@@ -211,6 +212,9 @@ def test_a_switch_to_other_columns_keeps_grants_and_refuses_where_something_depe
     before = store.position()
     with postgres.connection() as connection:
         connection.execute(f'GRANT SELECT ON "{schema}".spend TO PUBLIC')
+        connection.execute(f'CREATE ROLE "{schema}"')
+        connection.execute(f'GRANT UPDATE ON "{schema}".spend TO "{schema}" WITH GRANT OPTION')
+        connection.execute(f'GRANT INSERT (orders, city) ON "{schema}".spend TO "{schema}"')
         connection.execute(f'CREATE VIEW "{schema}".total AS SELECT sum(orders) AS n FROM "{schema}".spend')
     second = Shop(log, lineage=2, views={"spend": Declared("orders BIGINT, town STRING", key=("town",))})
     second.batch(spend=[(None, {"orders": 4, "town": "Bern"})])
@@ -223,10 +227,56 @@ def test_a_switch_to_other_columns_keeps_grants_and_refuses_where_something_depe
     catch_up(log, "shop", store)
     assert asked(postgres, f'SELECT * FROM "{schema}".spend') == [(4, "Bern")]
     assert [view.name for view in views_in(postgres.url(), schema)] == ["spend"]
+    rights = [("table", "'UPDATE WITH GRANT OPTION'"), ("column", "'orders', 'INSERT'"), ("column", "'town', 'INSERT'")]
+    found = [asked(postgres, f"SELECT has_{of}_privilege('{schema}', '\"{schema}\".spend', {it})") for of, it in rights]
+    assert found == [[(True,)], [(True,)], [(False,)]]
     assert asked(postgres, f"SELECT has_table_privilege('public', '\"{schema}\".spend', 'SELECT')") == [(True,)]
 
 
-def test_readers_do_not_wait_for_a_switch_nor_it_for_them(
+def test_a_switch_waits_for_a_reader_and_keeps_what_it_has_filled(
+    shop: Shop, log: Log, postgres: Server, schema: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("penstock.views.postgres.store.SHOWING_SECONDS", 0.0)
+    shop.batch(spend=[(None, spend("Bern", 1))])
+    look = f'SELECT orders FROM "{schema}".spend'
+    with PostgresStore(postgres.url(), schema) as store, postgres.connection() as reader:
+        catch_up(log, "shop", store)
+        before = store.position()
+        reader.execute("BEGIN")
+        assert reader.execute(look).fetchone() == (1,)
+        second = Shop(log, lineage=2)
+        second.batch(spend=[(None, spend("Bern", 2))])
+        second.announce()
+        assert "wait for a reader" in refusal(lambda: catch_up(log, "shop", store))
+        assert store.position() == before
+        assert reader.execute(look).fetchone() == (1,) and asked(postgres, look) == [(1,)]
+        monkeypatch.setattr("penstock.views.postgres.store.merge", None)  # nothing is filled again
+        monkeypatch.setattr("penstock.views.postgres.store.SHOWING_SECONDS", 60.0)
+        monkeypatch.setattr("time.sleep", lambda _: reader.execute("COMMIT"))
+        with PostgresStore(postgres.url(), schema) as again:
+            catch_up(log, "shop", again)
+    assert_right(postgres, schema, second)
+
+
+def test_what_was_filled_from_another_log_is_not_shown(
+    tmp_path: Path, shop: Shop, log: Log, store: PostgresStore, postgres: Server, schema: str
+) -> None:
+    shop.batch(spend=[(None, spend("Bern", 1))])
+    with postgres.connection() as connection:
+        connection.execute(f'CREATE SCHEMA "{schema}"')
+        connection.execute(f'CREATE TABLE "{schema}".spend (n integer)')
+    assert "already exists" in refusal(lambda: catch_up(log, "shop", store))
+    with postgres.connection() as connection:
+        connection.execute(f'DROP TABLE "{schema}".spend')
+    with Log.open(tmp_path / "other") as other:
+        another = Shop(other)
+        another.announce()
+        another.batch(spend=[(None, spend("Genf", 7))])
+        catch_up(other, "shop", store)
+        assert_right(postgres, schema, another)
+
+
+def test_a_reader_of_the_old_tables_is_not_in_the_way(
     shop: Shop, log: Log, store: PostgresStore, postgres: Server, schema: str
 ) -> None:
     shop.batch(spend=[(None, spend("Bern", 1))])

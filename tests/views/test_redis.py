@@ -2,7 +2,10 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable
+from contextlib import suppress
+from itertools import count
 from random import Random
+from threading import Timer
 from typing import Any
 
 import pytest
@@ -10,7 +13,7 @@ import redis as client
 
 from penstock.errors import ViewError
 from penstock.log import Log
-from penstock.views import Store, catch_up
+from penstock.views import Position, Store, catch_up
 from penstock.views.redis import RedisStore, rows_in
 from penstock.views.testing import check_store
 from services.redis import Server
@@ -51,6 +54,16 @@ def test_a_row_is_found_by_its_key(log: Log, shop: Shop, redis: Server, prefix: 
         assert asked.hget(f"{prefix}:spend:null", "orders") == "1"
 
 
+def test_names_that_the_store_needs_are_refused(log: Log, redis: Server, prefix: str) -> None:
+    Shop(log, views={"v": Declared("id INT, _penstock INT", key=("id",))}).announce()
+    with RedisStore(redis.url, prefix) as store:
+        with pytest.raises(ViewError, match='column "_penstock" of view "v" cannot be kept in Redis'):
+            catch_up(log, "shop", store)
+        assert store.position() is None
+    with pytest.raises(ViewError, match='cannot begin with "shop~eu"'):
+        RedisStore(redis.url, "shop~eu")
+
+
 def test_strings_of_any_bytes_and_numbers_beyond_numbers_are_kept(log: Log, redis: Server, prefix: str) -> None:
     shop = Shop(log, views={"v": Declared("s STRING, d DOUBLE, b BINARY, t ARRAY<STRING>, y BOOLEAN", key=("s",))})
     shop.announce()
@@ -87,6 +100,32 @@ def test_a_server_that_is_killed_again_and_again_loses_nothing(
         assert counted(rows_of(redis, prefix, view)) == folded(log, shop.topic(view))
     with client.Redis.from_url(redis.url) as asked:
         assert not [name for name in asked.scan_iter() if name.startswith(f"{prefix}~".encode())]
+
+
+def test_a_server_that_is_killed_while_it_is_written_to_holds_all_views_of_one_moment(
+    log: Log, shop: Shop, redis: Server, prefix: str
+) -> None:
+    story, chance, store = Story(shop, seed=9), Random(9), RedisStore(redis.url, prefix)
+    for _ in range(KILLS):
+        story.go_on(40, rows=6)
+        kill = Timer(chance.uniform(0, 0.004), redis.kill)
+        with suppress(ViewError):
+            catch_up(log, "shop", store, together=1, on_step=started_at(chance.randrange(1, 12), kill))
+        kill.join()
+        redis.start()
+        position = store.position()
+        for view in VIEWS if position else ():
+            until = position.frame if position else 0
+            assert counted(rows_of(redis, prefix, view)) == folded(log, shop.topic(view), until=until)
+    catch_up(log, "shop", store)
+    for view in VIEWS:
+        assert counted(rows_of(redis, prefix, view)) == folded(log, shop.topic(view))
+
+
+def started_at(step: int, timer: Timer) -> Callable[[Position], None]:
+    """Who is told of steps starts the timer at that one."""
+    left = count(1)
+    return lambda _: timer.start() if next(left) == step else None
 
 
 def test_what_is_not_held_any_more_is_not_in_the_files_either(log: Log, shop: Shop, redis: Server, prefix: str) -> None:

@@ -2,15 +2,18 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 from penstock.app.keeping import kept
 from penstock.app.place import Place
+from penstock.app.stores import position_of
 from penstock.errors import PenstockError, ServeError
 from penstock.log.opening import opened_log
 from penstock.log.protocol import OrderedLog
 from penstock.model import Pipeline, load_pipeline
 from penstock.serve import Served, Settings
+from penstock.serve.elsewhere import Elsewhere
 from penstock.serve.server import serving
 from penstock.serve.telling import Tell
 
@@ -45,9 +48,15 @@ def served_beside(
     """Inside, the views are served from a log that is open already."""
     with (
         _tables(place, pipeline, log, tell) as tables,
-        serving(Served(log, pipeline, tables, place.checkpoints(pipeline)), settings, tell=tell) as listening,
+        serving(_served(place, pipeline, log, tables), settings, tell=tell) as listening,
     ):
         yield listening
+
+
+def _served(place: Place, pipeline: Pipeline, log: OrderedLog, tables: Path) -> Served:
+    store = pipeline.options.store
+    elsewhere = None if store is None else Elsewhere(partial(position_of, store, pipeline.name))
+    return Served(log, pipeline, tables, place.checkpoints(pipeline), sinks=place.sinks, elsewhere=elsewhere)
 
 
 @contextmanager

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from importlib.util import find_spec
+from pathlib import Path
 from random import Random
 from typing import Protocol
 
@@ -20,7 +21,8 @@ from penstock.log.opening import settings_in
 from penstock.log.protocol import OrderedLog
 from penstock.model import Pipeline
 from penstock.model.sinks import KafkaTopic, Smtp
-from penstock.views.sinks import Courier, Delivery, Mail, Post, Source
+from penstock.views.sinks import Courier, Delivery, Mail, Post, Source, redrive
+from penstock.views.sinks.delivering import dead_topic
 from penstock.views.sinks.mail import Server
 from penstock.views.sinks.memory import Memory
 
@@ -59,6 +61,24 @@ def sinks_at_work(
             for what, make in _sinks(place, pipeline, Source(log, pipeline.name, view.name), on_trouble):
                 stack.enter_context(working_beside(f'the {what} of view "{view.name}"', of(make), on_trouble))
         yield
+
+
+def redriven(
+    place: Place, pipeline: Pipeline, log: OrderedLog, view: str, *, limit: int | None = None
+) -> dict[str, int]:
+    """Sends the dead letters of a view's sinks again; how many of each kind were taken."""
+    source = Source(log, pipeline.name, pipeline.view(view).name)
+    known = {topic.name for topic in log.topics()}
+    return {
+        courier.kind: redrive(source, courier, redriven_path(place, source.view, courier.kind), Disk(), limit=limit)
+        for courier in _couriers(place, pipeline, source)
+        if dead_topic(pipeline.name, source.view, courier.kind) in known
+    }
+
+
+def redriven_path(place: Place, view: str, kind: str) -> Path:
+    """Where it is written down which dead letters were sent again."""
+    return place.sinks / f"{view}.{kind}.redriven.json"
 
 
 def _sinks(
@@ -102,4 +122,4 @@ def _password(smtp: Smtp) -> str:
 
 
 def _sender(smtp: Smtp) -> str:
-    return smtp.sender or (smtp.user if "@" in smtp.user else f"penstock@{socket.getfqdn()}")
+    return smtp.sender or (smtp.user if "@" in smtp.user and smtp.user.isascii() else f"penstock@{socket.getfqdn()}")

@@ -30,7 +30,10 @@ STYLES = {"+": "green", "-": "red"}
 OPENING = "A shop's pipeline: two tables come in, three views are kept right."
 JUDGED = "penstock verify: the same queries by Spark's batch engine, over the same log"
 CLOSING = "\nThe views were kept right from the changes alone. To make a pipeline of your own: penstock init shop"
-LOOK = f"To look around in this one, with its dashboard at http://{DEFAULT}: penstock demo --keep"
+LOOK = (
+    f"It is closed again. To have it stay open, with its dashboard at http://{DEFAULT}: "
+    "make demo KEEP=1, or penstock demo --keep"
+)
 
 
 def demo(

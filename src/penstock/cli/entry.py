@@ -28,6 +28,7 @@ from penstock.cli.groups import reset as reset_group
 from penstock.cli.marks import announce, join, leave, punctuate
 from penstock.cli.plans import explain, verify
 from penstock.cli.read import read, tail
+from penstock.cli.redrive import redrive
 from penstock.cli.run import init, reset, run
 from penstock.cli.serve import serve
 from penstock.cli.test import test
@@ -49,7 +50,7 @@ app.add_typer(bridge, name="bridge")
 amqp = typer.Typer(help="RabbitMQ: a queue becomes a topic, a topic goes to an exchange.", **PLAIN)
 bridge.add_typer(amqp, name="amqp")
 
-PIPELINES: Final[Sequence[Command]] = (init, run, view, serve, explain, verify, reset, test, demo)
+PIPELINES: Final[Sequence[Command]] = (init, run, view, serve, explain, verify, reset, redrive, test, demo)
 TOPICS: Final[Sequence[Command]] = (create, add_column, topics, describe, append, read, tail, check)
 MARKS: Final[Sequence[Command]] = (punctuate, join, announce, leave)
 GROUPS: Final[Sequence[Command]] = (groups, lag, reset_group, forget, bound)

@@ -13,6 +13,11 @@ from penstock.cli.serve import (
     Bind,
     LogFormat,
     Logging,
+    MaxBody,
+    MaxFollowers,
+    MaxRows,
+    Rate,
+    Timeout,
     Tokens,
     beside_run,
     check_extra,
@@ -71,6 +76,11 @@ def run(  # noqa: PLR0913 (the options of a command)
     serve: Annotated[bool, typer.Option("--serve", help="Serve the views over HTTP meanwhile.")] = False,
     bind: Bind = DEFAULT,
     tokens: Tokens = None,
+    rate: Rate = Limits.rate,
+    timeout: Timeout = Limits.seconds,
+    max_body: MaxBody = Limits.body_bytes,
+    max_rows: MaxRows = Limits.rows,
+    max_followers: MaxFollowers = Limits.followers,
     form: Logging = LogFormat.TEXT,
     log: LogOption = None,
     master: Master = "local[*]",
@@ -88,7 +98,8 @@ def run(  # noqa: PLR0913 (the options of a command)
         raise typer.BadParameter("goes with --once: a run that goes on has nothing to close", param_hint="--close")
     with failures_told(form), interruptible():
         check_there(pipeline)
-        beside = _serving(settings_of(bind, tokens, Limits()), form) if serve else _nothing
+        limits = Limits(body_bytes=max_body, rate=rate, seconds=timeout, rows=max_rows, followers=max_followers)
+        beside = _serving(settings_of(bind, tokens, limits), form) if serve else _nothing
         with busy(STARTING) as started, told_of(started, form) as told:
             watch = pipelines.Watch(told.ready, told.progress, on_trouble=told.trouble, on_wait=told.wait)
             setting = pipelines.Setting(master, settings(conf), log)

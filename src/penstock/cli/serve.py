@@ -47,6 +47,11 @@ Logging = Annotated[
     LogFormat,
     typer.Option("--log-format", help="How it is told what happens: json is an object a line."),
 ]
+Rate = Annotated[float, typer.Option("--rate", min=0, help="Requests of one client in a second; 0: any.")]
+Timeout = Annotated[float, typer.Option("--timeout", min=0.001, help="Seconds for an answer, at most.")]
+MaxBody = Annotated[int, typer.Option("--max-body", min=1, metavar="BYTES", help="Of a request.")]
+MaxRows = Annotated[int, typer.Option("--max-rows", min=1, help="In one answer.")]
+MaxFollowers = Annotated[int, typer.Option("--max-followers", min=0, help="Who follow changes at once.")]
 LogRequests = Annotated[bool, typer.Option("--log-requests", help="A line for every request.")]
 
 
@@ -58,11 +63,11 @@ def serve(  # noqa: PLR0913 (the options of a command)
     log: LogOption = None,
     form: Logging = LogFormat.TEXT,
     log_requests: LogRequests = False,
-    rate: Annotated[float, typer.Option(min=0, help="Requests of one client in a second; 0: any.")] = Limits.rate,
-    timeout: Annotated[float, typer.Option(min=0.001, help="Seconds for an answer, at most.")] = Limits.seconds,
-    max_body: Annotated[int, typer.Option(min=1, metavar="BYTES", help="Of a request.")] = Limits.body_bytes,
-    max_rows: Annotated[int, typer.Option(min=1, help="In one answer.")] = Limits.rows,
-    max_followers: Annotated[int, typer.Option(min=0, help="Who follow changes at once.")] = Limits.followers,
+    rate: Rate = Limits.rate,
+    timeout: Timeout = Limits.seconds,
+    max_body: MaxBody = Limits.body_bytes,
+    max_rows: MaxRows = Limits.rows,
+    max_followers: MaxFollowers = Limits.followers,
 ) -> None:
     """Serve the views of a pipeline over HTTP, until Ctrl-C.
 

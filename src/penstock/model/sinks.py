@@ -89,7 +89,7 @@ def smtp_of(text: str) -> Smtp:
     words = dict(parse_qsl(found.query, keep_blank_values=True))
     user = unquote(found.username or "")
     sender, starttls = words.pop("from", ""), words.pop("starttls", _starttls(user))
-    if words or starttls not in STARTTLS or (sender and not MAILBOX.fullmatch(sender)):
+    if words or starttls not in STARTTLS or (sender and not _is_mailbox(sender)):
         raise ModelError(
             "this is no address of a mail server",
             detail=f"It may end with ?from=MAILBOX, and with starttls={', starttls='.join(STARTTLS)}.",
@@ -103,9 +103,18 @@ def mailboxes_of(text: str) -> tuple[str, ...]:
     """'ann@example.org, bob@example.org'  =>  both"""
     found = tuple(each.strip() for each in text.split(","))
     for each in found:
+        if not each.isascii():  # only some servers take others, and one cannot know which
+            raise ModelError(
+                f'"{each}" has letters that not every mail server takes',
+                hint="Write a mailbox in ASCII; a domain has such a form too: xn--...",
+            )
         if not MAILBOX.fullmatch(each):
             raise ModelError(f'"{each}" is no mailbox', hint="Write 'ann@example.org, bob@example.org'.")
     return found
+
+
+def _is_mailbox(text: str) -> bool:
+    return text.isascii() and MAILBOX.fullmatch(text) is not None
 
 
 def kafka_topic_of(text: str) -> KafkaTopic:

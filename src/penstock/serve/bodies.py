@@ -114,10 +114,16 @@ class Health(BaseModel):
     status: Literal["ok"]
 
 
+class Stored(BaseModel):
+    reachable: bool = Field(description="Whether it answered within the last seconds.")
+    lag: int | None = Field(description="Frames that it does not know yet; null where that is not known.")
+
+
 class Ready(BaseModel):
     status: Literal["ready"]
     position: Stand
     lag: int = Field(description="Frames that the views do not know yet.")
+    store: Stored | None = Field(description="The pipeline's store, where that is PostgreSQL or Redis.")
 
 
 class RowsAsked(BaseModel):

@@ -1,9 +1,11 @@
 """HTTP: the application, put together. What it answers is described at /openapi.json."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 from fastapi import APIRouter, FastAPI
 from fastapi.exceptions import RequestValidationError
@@ -14,8 +16,9 @@ from starlette.responses import Response
 from penstock.errors import PenstockError, ServeError
 from penstock.serve import asking, bodies, browsing, readers, troubles, watching, writing
 from penstock.serve.feed import Feeds
-from penstock.serve.gate import Gate
+from penstock.serve.gate import OPEN, Gate
 from penstock.serve.metrics import Ran, Requests, Standing, exposed
+from penstock.serve.outward import Outward
 from penstock.serve.pages import page_routes
 from penstock.serve.past import Past
 from penstock.serve.positions import fields_of
@@ -68,8 +71,30 @@ def web_of(served: Served, settings: Settings, *, tell: Tell | None = None) -> W
     app.add_exception_handler(HTTPException, troubles.lost)
     registry.register(Standing(served, lambda: feeds.followers))
     registry.register(Ran(served))
+    registry.register(Outward(served))
+    if settings.tokens:
+        app.openapi = partial(_with_tokens, app.openapi)  # type: ignore[method-assign]
     app.add_middleware(Gate, settings=settings, requests=Requests(registry), tell=tell)
     return Web(app, pulse)
+
+
+def _with_tokens(described: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    """The description, with that a token is needed, and where it is not."""
+    found = described()
+    found["components"]["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
+    for path, methods in found["paths"].items():
+        for operation in methods.values():
+            operation["security"] = [] if path in OPEN else [{"token": []}]
+    return found
+
+
+def _stored(served: Served) -> dict[str, object] | None:
+    """How the pipeline's store stands where it is not what is served."""
+    if served.elsewhere is None:
+        return None
+    stand = served.elsewhere.stand()
+    lag = None if stand.position is None else served.lag_elsewhere(stand.position)
+    return {"reachable": stand.reachable, "lag": lag}
 
 
 def _state(served: Served, registry: CollectorRegistry) -> APIRouter:
@@ -82,7 +107,9 @@ def _state(served: Served, registry: CollectorRegistry) -> APIRouter:
 
     @router.get("/ready", response_model=bodies.Ready, responses=bodies.troubles(503))
     def ready() -> Response:
-        """There are answers: the store and the log can be read, and belong together."""
+        """There are answers: the store and the log can be read, and belong together. Of a store on a server it tells
+        how that stands; what is served does not depend on it.
+        """
         position, lag = served.position(), served.lag()
         if position is None:
             raise ServeError("there are no answers yet", hint="Run the pipeline: penstock run", status=503)
@@ -92,7 +119,8 @@ def _state(served: Served, registry: CollectorRegistry) -> APIRouter:
                 detail=f"It was filled from log {position.log}; this one is {served.log.identity}.",
                 status=503,
             )
-        return asking.json_answer({"status": "ready", "position": fields_of(position), "lag": lag})
+        store = _stored(served)
+        return asking.json_answer({"status": "ready", "position": fields_of(position), "lag": lag, "store": store})
 
     @router.get(
         "/metrics",

@@ -17,6 +17,7 @@ from penstock.serve.appending import takes_records
 from penstock.serve.source import Served
 from penstock.text import BASE64, Unfit, reader, writer
 from penstock.views import current
+from penstock.views.sinks import is_dead_topic
 
 Role = Literal["source", "changes", "late", "letters"]
 LATE = "-late"
@@ -51,7 +52,7 @@ class Page:
 
 def shown_topics(served: Served) -> dict[str, Role]:
     """The topics of a pipeline that can be looked into: those that it reads, those that it writes, and the dead letters
-    of queues over them.
+    of queues over them and of its sinks.
     """
     known = {topic.name for topic in served.log.topics()}
     found: dict[str, Role] = {
@@ -61,10 +62,9 @@ def shown_topics(served: Served) -> dict[str, Role]:
     if lineage is not None:
         prefix = f"{lineage.producer.replace('/', '.')}."
         found |= {name: _role(name) for name in sorted(known) if name.startswith(prefix)}
-    letters: dict[str, Role] = {
-        dead_topic(queue): "letters" for queue, topic in queues_over(served.log).items() if topic in found
-    }
-    return found | {name: role for name, role in letters.items() if name in known}
+    letters = {dead_topic(queue) for queue, topic in queues_over(served.log).items() if topic in found}
+    letters |= {name for name in known if is_dead_topic(served.pipeline.name, name)}
+    return found | dict.fromkeys(sorted(letters & known), "letters")
 
 
 def _role(name: str) -> Role:
@@ -112,7 +112,7 @@ def _start(log: OrderedLog, topic: Topic, seek: Seek, partition: int) -> int | P
     if seek.offset is not None and seek.offset < 0 and partition < topic.partitions:
         at = log.describe(topic.name).partitions[partition]
         return max(at.begin, at.end + seek.offset)
-    return None if seek.offset == 0 else seek.offset
+    return seek.offset
 
 
 def _time(text: str) -> datetime:

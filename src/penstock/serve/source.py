@@ -13,6 +13,7 @@ from pathlib import Path
 from penstock.errors import PenstockError, ServeError, ViewError
 from penstock.log.protocol import OrderedLog
 from penstock.model import Pipeline, Stream
+from penstock.serve.elsewhere import Elsewhere
 from penstock.serve.positions import Asked
 from penstock.serve.unread import Unread
 from penstock.views import Lineage, Position, ViewReader, current
@@ -22,12 +23,16 @@ from penstock.views.step import View
 
 @dataclass
 class Served:
-    """`home` is where the pipeline's checkpoints lie."""
+    """`home` is where the pipeline's checkpoints lie, `sinks` where its sinks write down how far they are. `elsewhere`
+    is the pipeline's own store, where `store` is not that.
+    """
 
     log: OrderedLog
     pipeline: Pipeline
     store: Path
     home: Path
+    sinks: Path | None = None
+    elsewhere: Elsewhere | None = None
     _here: threading.local = field(default_factory=threading.local, repr=False)
 
     @property
@@ -94,6 +99,14 @@ class Served:
     def lag_after(self, frame: int) -> int:
         """Frames with something for the pipeline from this one on, up to which a run has come."""
         return self._ahead.count(frame, self.log.mark().next_frame)
+
+    def lag_elsewhere(self, position: Position) -> int:
+        """Frames with something for the pipeline that its own store, on a server, does not know yet."""
+        return self._behind.count(position.until, self.log.mark().next_frame)
+
+    @cached_property
+    def _behind(self) -> Unread:
+        return Unread(self.log, self.topics, ("", self.pipeline.name))
 
     @cached_property
     def _unread(self) -> Unread:

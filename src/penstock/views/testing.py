@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from random import Random
-from typing import Any
+from typing import IO, Any
 
 import pyarrow as pa
 
@@ -33,6 +33,8 @@ BAG = View("visits", parse_schema("name STRING, at TIMESTAMP"))
 OTHER = replace(KEYED, schema=parse_schema("name STRING, rank INT"))
 NAMES = ("ann", "bob", "", None, "Zürich", "it's")
 START = datetime(2024, 1, 1, tzinfo=UTC)
+SHORTEST_SECONDS = 0.002
+STEPS_A_KILL = 6
 Contents = Mapping[str, Counter[str]]
 Opener = Callable[[], Store]
 Reader = Callable[[Store, str], Iterable[Mapping[str, Any]]]
@@ -44,7 +46,7 @@ def check_store(open_store: Opener, rows: Reader, *, seed: int = 0, batches: int
     killed: for stores that outlive one.
     """
     kit = _Kit(open_store, rows, Random(seed))
-    first, second = kit.story(1, (KEYED, BAG), batches), kit.story(2, (OTHER, BAG), batches // 2)
+    first, second = kit.story(1, (KEYED, BAG), batches + STEPS_A_KILL * kills), kit.story(2, (OTHER, BAG), batches // 2)
     assert open_store().position() is None, "a store that is new has no position"
     kit.begin(first)
     kit.tell(first)
@@ -154,18 +156,33 @@ class _Kit:
         self._refused(story, lambda: store.apply([after, unfit]), "a row that leaves and is not there")
 
     def kill(self, story: _Story) -> None:
+        """Kills who writes while he takes a step: the next but some, at a random moment of it."""
+        heard, tell = os.pipe()
         child = os.fork()
         if child == 0:
             try:
                 store = self._open()
                 for step in story.steps[self._done(story, store) :]:
+                    os.write(tell, b".")
                     store.apply([step])
             finally:
                 os._exit(0)
-        time.sleep(self._random.uniform(0, 0.05))
+        os.close(tell)
+        with open(heard, "rb", buffering=0) as steps:
+            time.sleep(self._random.uniform(0, self._step_begun(steps)))
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
         self._check(story, self._open(), "after its process was killed")
+
+    def _step_begun(self, steps: IO[bytes]) -> float:
+        """Waits until a step begins; about how long one takes."""
+        took = SHORTEST_SECONDS
+        steps.read(1)
+        for _ in range(self._random.randrange(3)):
+            began = time.monotonic()
+            steps.read(1)
+            took = time.monotonic() - began
+        return took
 
     def switch(self, story: _Story) -> None:
         """To another lineage, whose views have other columns."""

@@ -5,15 +5,16 @@ const LONGEST = 10_000;
 
 /**
  * Calls `moved(count, position)` when all changes of a batch were told, and `lost(true|false)` when the server is not
- * there, and is again. Goes on after the last event that it saw. Returns what ends it.
+ * there, and is again. Goes on after the last event that it saw; where what follows it is not kept any more, calls
+ * `gone()` and ends. Returns what ends it.
  */
-export function follow(view, from, { moved, lost }) {
+export function follow(view, from, told) {
   const stopping = new AbortController();
-  run(view, from, { moved, lost }, stopping.signal);
+  run(view, from, told, stopping.signal);
   return () => stopping.abort();
 }
 
-async function run(view, from, { moved, lost }, signal) {
+async function run(view, from, { moved, lost, gone }, signal) {
   let last = null;
   let pause = 250;
   let count = 0;
@@ -31,7 +32,7 @@ async function run(view, from, { moved, lost }, signal) {
       }
     } catch (error) {
       if (signal.aborted) return;
-      if (error.status === 410) last = from = null;
+      if (error.status === 410) { gone(); return; }
     }
     lost(true);
     await new Promise((done) => setTimeout(done, pause));

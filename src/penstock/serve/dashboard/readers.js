@@ -55,7 +55,7 @@ async function showLetters(place, queue, refresh) {
     const [{ letters }, { topics }] = await Promise.all([ask(`queues/${encodeURIComponent(queue.name)}/letters`), ask("topics")]);
     const topic = topics.find((each) => each.topic === queue.letters);
     place.replaceChildren(...lettersOf(queue, letters, topic, async (limit) => {
-      if (await redriven(queue, letters.length, limit, place)) {
+      if (await redriven(queue, queue.dead, limit, place)) {
         await refresh();
         place.replaceChildren();
       }

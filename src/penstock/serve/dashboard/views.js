@@ -13,14 +13,15 @@ const PAUSE = 200;
 export function viewsPanel(main, name, told) {
   let end = () => {};
   let over = false;
-  ask("views").then(({ views }) => {
+  const begin = () => ask("views").then(({ views }) => {
     if (over) return;
     const view = views.find((each) => each.name === name) ?? (name ? null : views[0]);
     const place = h("section", { class: "panel", "aria-labelledby": "view" });
     main.replaceChildren(h("div", { class: "side" }, listOf(views, view), place));
-    if (view) end = liveView(place, view, told);
+    if (view) end = liveView(place, view, told, begin);
     else place.append(h("h2", { id: "view", tabindex: "-1", text: "Views" }), empty(name ? `There is no view "${name}".` : "There are no views yet."));
   }).catch((error) => over || main.replaceChildren(h("h2", { tabindex: "-1", text: "Views" }), trouble(error)));
+  begin();
   return () => { over = true; end(); };
 }
 
@@ -29,7 +30,8 @@ function listOf(views, chosen) {
     h("a", { href: `#/views/${encodeURIComponent(view.name)}`, "aria-current": view === chosen ? "page" : null }, view.name)));
 }
 
-function liveView(place, view, told) {
+/** Of one lineage: when rows of another come, whose columns may be others, it ends and `anew` begins another. */
+function liveView(place, view, told, anew) {
   const asked = { order: null, descending: false, where: "", pages: [null] };
   const rows = new Rows(view, (column) => {
     const again = asked.order === column;
@@ -39,7 +41,7 @@ function liveView(place, view, told) {
   const parts = frame(place, view, rows);
   const drawn = plotted(view) && plot(view, plotted(view));
   if (drawn) parts.plot.append(drawn.element);
-  let [busy, again, over, stop, timer, known] = [false, null, false, null, null, ""];
+  let [busy, again, over, stop, timer, known, lineage] = [false, null, false, null, null, "", null];
 
   /** Reads the page, with `after` as the batch there has left it; what differs from the same page before is marked. */
   async function load(after) {
@@ -50,13 +52,15 @@ function liveView(place, view, told) {
       const order = asked.order && `${asked.order}${asked.descending ? " desc" : ""}`;
       const page = await ask(`views/${encodeURIComponent(view.name)}/rows`, { query: { limit: LIMIT, order, where: asked.where, next: asked.pages.at(-1), after } });
       if (over) return;
+      lineage ??= page.position.lineage;
+      if (page.position.lineage !== lineage) { end(); anew(); return; }
       const counts = rows.show(page.rows, { compare: known === question });
       known = question;
       parts.trouble.hidden = true;
       parts.said(asked.pages.length, page, counts);
       told({ position: page.position });
       if (drawn) drawn.update(await recent(view));
-      stop ??= follow(view.name, page.position.position, { moved, lost: parts.lost });
+      stop ??= follow(view.name, page.position.position, { moved, lost: parts.lost, gone });
     } catch (error) {
       if (!(error instanceof Trouble)) throw error;
       parts.trouble.hidden = false;
@@ -81,6 +85,15 @@ function liveView(place, view, told) {
       load(position);
     }, PAUSE);
   }
+  function gone() {
+    stop = null;
+    load(null);
+  }
+  function end() {
+    over = true;
+    clearTimeout(timer);
+    stop?.();
+  }
   function change(to) {
     Object.assign(asked, to, { pages: to.pages ?? [null] });
     load(null);
@@ -89,7 +102,7 @@ function liveView(place, view, told) {
   parts.older.addEventListener("click", () => change({ pages: asked.pages.slice(0, -1) }));
   parts.newer.addEventListener("click", () => change({ pages: [...asked.pages, parts.next()] }));
   load(null);
-  return () => { over = true; clearTimeout(timer); stop?.(); };
+  return end;
 }
 
 async function recent(view) {

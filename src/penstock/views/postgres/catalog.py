@@ -1,6 +1,7 @@
 """Catalog: what the store's schema says of itself. Format 1; docs/formats/changes.md has it in full.
 
-A *generation* is the tables of one switch; the row of `_penstock` says which one counts, and how far it has come.
+A *generation* is the tables of one switch; the row of `_penstock` says which one counts, and how far it has come. That
+of `_penstock_filled`, if there is one, says which one is filled and waits to be shown.
 """
 
 import json
@@ -9,7 +10,7 @@ from typing import Any
 
 from penstock.errors import ViewError
 from penstock.schema import parse_schema
-from penstock.views.postgres.tables import POSITION, VIEWS, Table, quoted
+from penstock.views.postgres.tables import FILLED, POSITION, VIEWS, Table, quoted
 from penstock.views.step import Position, View
 
 FORMAT = 1
@@ -23,6 +24,7 @@ class Catalog:
         self.schema = schema
         self._position = f"{quoted(schema)}.{POSITION}"
         self._views = f"{quoted(schema)}.{VIEWS}"
+        self._filled = f"{quoted(schema)}.{FILLED}"
 
     def is_there(self, cursor: Any) -> bool:
         return bool(cursor.execute("SELECT to_regclass(%s)", [self._position]).fetchone()[0])
@@ -41,6 +43,10 @@ class Catalog:
             cursor.execute(
                 f"CREATE TABLE {self._views} (generation integer, number integer, name text, schema text, key text)"
             )
+        cursor.execute(
+            f"CREATE TABLE IF NOT EXISTS {self._filled} (generation integer, log text, lineage integer, frame bigint, "
+            "batch bigint, until bigint)"
+        )
 
     def position(self, cursor: Any, *, lock: bool = False) -> tuple[int, Position | None]:
         """The generation that counts, and its position; none in a store that is new."""
@@ -64,8 +70,23 @@ class Catalog:
         row = to.log, to.lineage, to.frame, to.batch, to.until
         cursor.execute(f"UPDATE {_spelled(self._position)} SET ({COLUMNS}) = (%s, %s, %s, %s, %s)", row)
 
-    def replace(self, cursor: Any, tables: Sequence[Table], generation: int) -> None:
-        """From now on these count, from nothing; `move` must follow."""
+    def filled(self, cursor: Any) -> tuple[int, Position] | None:
+        """The generation that waits to be shown, and how far it was filled."""
+        row = cursor.execute(f"SELECT generation, {COLUMNS} FROM {self._filled}").fetchone()
+        return None if row is None else (row[0], Position(*row[1:]))
+
+    def keep_filled(self, cursor: Any, generation: int, at: Position) -> None:
+        """From now on this one waits."""
+        self.forget_filled(cursor)
+        row = generation, at.log, at.lineage, at.frame, at.batch, at.until
+        cursor.execute(f"INSERT INTO {_spelled(self._filled)} VALUES (%s, %s, %s, %s, %s, %s)", row)
+
+    def forget_filled(self, cursor: Any) -> None:
+        cursor.execute(f"DELETE FROM {self._filled}")
+
+    def replace(self, cursor: Any, tables: Sequence[Table], generation: int, at: Position) -> None:
+        """From now on these count, and none waits."""
+        self.forget_filled(cursor)
         cursor.execute(f"DELETE FROM {self._views}")
         for table in tables:
             view = table.view
@@ -74,6 +95,7 @@ class Catalog:
         cursor.execute(f"DELETE FROM {self._position}")
         made = f"INSERT INTO {_spelled(self._position)} (format, generation) VALUES (%s, %s)"
         cursor.execute(made, [FORMAT, generation])
+        self.move(cursor, at)
 
     def tables(self, cursor: Any) -> list[Table]:
         """Those of the generation that counts."""

@@ -107,6 +107,15 @@ def told(url: str) -> Iterator[None]:
         raise ViewError(f'the store "{shown}" cannot be used', detail=f"{_said(error)}.") from error
 
 
+def being_read(url: str) -> ViewError:
+    """Of views that cannot be replaced by those of the new lineage yet."""
+    return ViewError(
+        f'the views in "{without_secrets(url)}" wait for a reader before they can be replaced',
+        detail="The new lineage is filled. Somebody has read the views in a transaction that is still open.",
+        hint="It is tried again. pg_stat_activity shows who is idle in transaction.",
+    )
+
+
 def _said(error: psycopg.Error) -> str:
     said = error.diag.message_primary or next(iter(str(error).strip().splitlines()), type(error).__name__)
     return without_secrets(said).rstrip(".")

@@ -18,6 +18,7 @@ from penstock.views.step import View
 
 POSITION = "_penstock"
 VIEWS = "_penstock_views"
+FILLED = "_penstock_filled"
 KEY, ROW, FAR = "_penstock_key", "_penstock_row", "_penstock_far"
 LONGEST = 63
 """Bytes of a name; PostgreSQL cuts off what is more, without a word."""

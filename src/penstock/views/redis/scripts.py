@@ -45,7 +45,9 @@ each_op(function(keyed, name, key, one, two, first, size)
       redis.call('SREM', name, key)
     else
       redis.call('HSET', row, '_penstock', two)
-      for i = first, first + size - 1, 2 do redis.call('HSET', row, todo[i], todo[i + 1]) end
+      for i = first, first + size - 1, 1000 do  -- a call takes only so many
+        redis.call('HSET', row, unpack(todo, i, math.min(i + 999, first + size - 1)))
+      end
       redis.call('SADD', name, key)
     end
   elseif one ~= 0 and redis.call('HINCRBY', name, key, one) == 0 then

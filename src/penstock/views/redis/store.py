@@ -21,13 +21,15 @@ import redis
 
 from penstock.errors import ViewError, without_secrets
 from penstock.schema import parse_schema
-from penstock.views.redis.rows import Op, ops_of, refusal
+from penstock.views.redis.rows import ROW, Op, ops_of, refusal
 from penstock.views.redis.scripts import APPLY, SWAP
 from penstock.views.step import Change, Lineage, Position, Step, View
 from penstock.views.steps import grouped
 
 FORMAT = "1"
 AT_ONCE = 10_000
+STAGED = "~"
+"""Between the prefix and what is on its way."""
 STAGED_SECONDS = 3600
 TIMEOUT_SECONDS = 60
 WRITING = ("aof_rewrite_in_progress", "aof_rewrite_scheduled", "rdb_bgsave_in_progress")
@@ -39,6 +41,7 @@ class RedisStore:
     """A `Store` under a prefix of keys, at `redis://...`. Use it in a `with`, or call `close`; one thread at a time."""
 
     def __init__(self, url: str, prefix: str) -> None:
+        _check_prefix(prefix)
         self._url = url
         self._prefix = prefix
         with told(url):
@@ -75,9 +78,11 @@ class RedisStore:
         position = self.position()
         if position is not None and position.frame >= lineage.frame:
             return
+        for view in lineage.tables:
+            _check_columns(view)
         with told(self._url), self._tidied():
             before = read_views(self._client, self._prefix)
-            filled, views = f"{self._prefix}~{uuid4().hex}", {view.name: view for view in lineage.tables}
+            filled, views = f"{self._prefix}{STAGED}{uuid4().hex}", {view.name: view for view in lineage.tables}
             self._client.hset(filled, mapping={"format": FORMAT, "views": _views_text(lineage.tables)})
             at: Position | None = None
             for group in grouped(steps, lambda step: sum(map(len, step.changes))):
@@ -108,7 +113,7 @@ class RedisStore:
             for change in step.changes:
                 parts[change.view].append((step.position.frame, change))
         if steps:
-            staged = f"{self._prefix}~{uuid4().hex}"
+            staged = f"{self._prefix}{STAGED}{uuid4().hex}"
             for view, changes in parts.items():
                 self._stage(staged, ops_of(views[view], changes))
             stands = "" if first else str(before.frame)
@@ -137,8 +142,26 @@ class RedisStore:
             raise
 
     def _tidy(self) -> None:
-        for name in self._client.scan_iter(match=f"{_literal(self._prefix)}~*", count=1000):
+        for name in self._client.scan_iter(match=f"{_literal(self._prefix)}{STAGED}*", count=1000):
             self._client.delete(name)
+
+
+def _check_prefix(prefix: str) -> None:
+    if STAGED in prefix:
+        raise ViewError(
+            f'keys of a store in Redis cannot begin with "{prefix}"',
+            detail=f'Behind "{STAGED}" lies what is on its way into another store, which tidies up there.',
+            hint="Name another one in the store's address: ?prefix=NAME",
+        )
+
+
+def _check_columns(view: View) -> None:
+    if view.key and ROW in view.schema.names:
+        raise ViewError(
+            f'column "{ROW}" of view "{view.name}" cannot be kept in Redis',
+            detail="The store needs the name for itself.",
+            hint="Give it another name in the query: AS other_name.",
+        )
 
 
 def connected(url: str) -> Any:

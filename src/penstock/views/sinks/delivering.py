@@ -29,13 +29,19 @@ Tell = Callable[[PenstockError], None]
 
 
 @dataclass(frozen=True)
-class Parcel:
-    """What is delivered at once: its identity, the first news in it, and where to go on after it."""
+class Letter:
+    """What is delivered at once, under an identity that stays the same."""
 
     id: str
+    body: str
+
+
+@dataclass(frozen=True)
+class Parcel(Letter):
+    """A letter, the first news in it, and where to go on after it."""
+
     first: News
     goes_on: Place
-    body: str
 
 
 class Undelivered(Exception):
@@ -63,7 +69,7 @@ class Courier(Protocol):
     def parcels(self, news: Iterable[News]) -> Iterator[Parcel]:
         """The news in order, as they are delivered."""
 
-    def deliver(self, parcel: Parcel) -> None:
+    def deliver(self, letter: Letter) -> None:
         """Raises `Undelivered` or `Unwanted`, and `ViewError` where its own settings are at fault."""
 
     def close(self) -> None: ...
@@ -128,7 +134,7 @@ class Delivery:
                 if stop is None:
                     raise error from None
                 self._tell_once(error)
-                _pause(max(failure.wait, self._backoff(attempts)), stop)
+                _pause(max(failure.wait, backoff(attempts, self._chance)), stop)
             except Unwanted:
                 self._memory.refused(_digest(self._courier.address))
                 self._tell_once(self._unwanted())
@@ -139,10 +145,6 @@ class Delivery:
                 self._due_at = time.monotonic() + self._courier.every.total_seconds()
                 return True
         return False
-
-    def _backoff(self, attempts: int) -> float:
-        """A random part, at least half: whoever was overrun is not overrun again by all at the same moment."""
-        return min(FIRST_SECONDS * 2.0 ** (attempts - 1), MOST_SECONDS) * self._chance.uniform(0.5, 1.0)
 
     def _bury(self, parcel: Parcel, reason: str) -> None:
         """The letter is in the log once: its place is its sequence. Only then the sink goes on behind it."""
@@ -164,7 +166,7 @@ class Delivery:
             ViewError(
                 f'the {self._courier.kind} of view "{self._view}" gives up a message to {self._courier.where}',
                 detail=f"{reason}; that was attempt {letter['attempts']}.",
-                hint=f"It is a dead letter now: penstock log read {name}",
+                hint=f"It is a dead letter now: penstock log read {name}; penstock redrive {self._view} sends it.",
             )
         )
 
@@ -197,6 +199,11 @@ class Delivery:
             detail="It answered 410 Gone.",
             hint=f"Declare another address, or take {self._memory.path} away to begin with what comes from now on.",
         )
+
+
+def backoff(attempts: int, chance: Random) -> float:
+    """A random part, at least half: whoever was overrun is not overrun again by all at the same moment."""
+    return min(FIRST_SECONDS * 2.0 ** (attempts - 1), MOST_SECONDS) * chance.uniform(0.5, 1.0)
 
 
 def dead_topic(pipeline: str, view: str, kind: str) -> str:

@@ -17,7 +17,7 @@ from email.utils import format_datetime
 from hashlib import blake2b
 
 from penstock.errors import ViewError
-from penstock.views.sinks.delivering import Parcel, Undelivered
+from penstock.views.sinks.delivering import Letter, Parcel, Undelivered
 from penstock.views.sinks.news import News, Source, json_row, time_text
 
 ATTEMPTS = 20
@@ -75,12 +75,12 @@ class Mail:
         if first is not None and last is not None:
             at = (first.identity(self._pipeline), last.identity(self._pipeline))
             identity = blake2b(repr(at).encode(), digest_size=16).hexdigest()
-            yield Parcel(identity, first, last.goes_on, self._text(identity, last, shown, count))
+            yield Parcel(identity, self._text(identity, last, shown, count), first, last.goes_on)
 
-    def deliver(self, parcel: Parcel) -> None:
+    def deliver(self, letter: Letter) -> None:
         try:
             with self._connected() as line:
-                line.sendmail(self._sender, self._to, parcel.body.encode())
+                line.sendmail(self._sender, self._to, letter.body.encode())
         except smtplib.SMTPRecipientsRefused as error:
             raise Undelivered(_answer(*next(iter(error.recipients.values())))) from error
         except smtplib.SMTPResponseException as error:

@@ -39,7 +39,7 @@ class Memory:
     def __init__(self, log: OrderedLog, path: Path, disk: Disk) -> None:
         self.path = path
         self._disk = disk
-        found = _read(path)
+        found = held_in(path)
         if found is None:
             path.parent.mkdir(parents=True, exist_ok=True)
             found = Held(log.identity, log.mark().next_frame)
@@ -81,7 +81,8 @@ class Memory:
         self._disk.write_whole(self.path, json.dumps({"format": FORMAT, **asdict(held)}).encode())
 
 
-def _read(path: Path) -> Held | None:
+def held_in(path: Path) -> Held | None:
+    """What is in the file; None where there is none."""
     try:
         found = json.loads(path.read_bytes())
         if found.pop("format") != FORMAT:

@@ -4,24 +4,28 @@ Delivered is what was answered with 2xx. Redirects are not followed. 410 means t
 wait before the next attempt the receiver may say itself (`Retry-After`).
 """
 
+import errno
 import json
+import socket
 import ssl
 import time
 from base64 import b64encode
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from http import HTTPStatus
-from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
+from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from pathlib import Path
+from threading import Event, Timer
 from urllib.parse import unquote, urlsplit
 
-from penstock.views.sinks.delivering import MOST_SECONDS, Parcel, Undelivered, Unwanted
+from penstock.views.sinks.delivering import MOST_SECONDS, Letter, Parcel, Undelivered, Unwanted
 from penstock.views.sinks.news import News, Source, json_row, time_text
 from penstock.views.sinks.signing import secrets_in, signature
 
 TIMEOUT_SECONDS = 20.0
+"""For the whole answer, however small the pieces in which it comes."""
 GONE = 410
 MOST_READ = 1 << 16
 """Of an answer so much is read, for the sake of the connection; nobody looks at it."""
@@ -51,14 +55,14 @@ class Post:
 
     def parcels(self, news: Iterable[News]) -> Iterator[Parcel]:
         for each in news:
-            yield Parcel(each.identity(self._source.pipeline), each, each.goes_on, self._body(each))
+            yield Parcel(each.identity(self._source.pipeline), self._body(each), each, each.goes_on)
 
-    def deliver(self, parcel: Parcel) -> None:
-        secrets, body, now = secrets_in(self._secrets), parcel.body.encode(), int(time.time())
+    def deliver(self, letter: Letter) -> None:
+        secrets, body, now = secrets_in(self._secrets), letter.body.encode(), int(time.time())
         signed = {
-            "webhook-id": parcel.id,
+            "webhook-id": letter.id,
             "webhook-timestamp": str(now),
-            "webhook-signature": signature(secrets, parcel.id, now, body),
+            "webhook-signature": signature(secrets, letter.id, now, body),
         }
         try:
             status, wait = self._posted(body, self._headers | signed)
@@ -109,13 +113,40 @@ class Post:
         return made
 
     def _exchange(self, connection: HTTPConnection, body: bytes, headers: dict[str, str]) -> tuple[int, float]:
-        connection.request("POST", self._target, body, headers)
-        answer = connection.getresponse()
-        found = answer.status, _wait(answer)
-        answer.read(MOST_READ)
+        with _within(connection, TIMEOUT_SECONDS):
+            connection.request("POST", self._target, body, headers)
+            answer = connection.getresponse()
+            answer.read(MOST_READ)
         if not answer.isclosed():  # there is more: a new connection costs less than to read it
             self.close()
-        return found
+        return answer.status, wait_said((answer.getheader("retry-after") or "").strip())
+
+
+@contextmanager
+def _within(connection: HTTPConnection, seconds: float) -> Iterator[None]:
+    """The connection is cut after so long: its own timeout is for each piece, and there may be many."""
+    late = Event()
+    if connection.sock is None:
+        connection.connect()
+    line = connection.sock  # the connection forgets it when the other side says that it will close
+
+    def cut() -> None:
+        late.set()
+        with suppress(OSError):
+            line.shutdown(socket.SHUT_RDWR)
+
+    watch = Timer(seconds, cut)
+    watch.daemon = True
+    watch.start()
+    try:
+        yield
+    except (OSError, HTTPException):
+        if not late.is_set():
+            raise
+    finally:
+        watch.cancel()
+    if late.is_set():  # where the line ends, http.client takes the headers to end
+        raise TimeoutError(errno.ETIMEDOUT, f"no answer within {seconds:g} seconds")
 
 
 def _named(status: int) -> str:
@@ -124,8 +155,8 @@ def _named(status: int) -> str:
     return f"{status} {known.phrase}" if known else str(status)
 
 
-def _wait(answer: HTTPResponse) -> float:
-    text = (answer.getheader("retry-after") or "").strip()
+def wait_said(text: str) -> float:
+    """The seconds that `Retry-After` asks for; 0 where it says nothing that can be read."""
     seconds = 0.0
     if text.isascii() and text.isdigit():
         seconds = float(text[:9])
