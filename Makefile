@@ -4,8 +4,8 @@ PYTHON ?= python3
 BIN    := .venv/bin
 READY  := .venv/.ready
 
-# make bench runs every file of benchmarks/ whose name does not start with an underscore
-BENCHMARKS := $(filter-out _%,$(notdir $(basename $(wildcard benchmarks/*.py))))
+# make bench runs every file of benchmarks/ whose name does not start with an underscore, and every folder that is a program
+BENCHMARKS := $(filter-out _%,$(notdir $(basename $(wildcard benchmarks/*.py)) $(patsubst %/,%,$(dir $(wildcard benchmarks/*/__main__.py)))))
 
 # Two processes, each with a Spark session of its own where one is needed: one test alone keeps one core busy.
 PYTEST := $(BIN)/python -m pytest -q -n 2 --dist worksteal
@@ -40,8 +40,9 @@ soak: setup ## all tests with many more random cases, none left out because a se
 fuzz: setup ## random nested queries against Spark batch, for MINUTES=10
 	@MINUTES=$(or $(MINUTES),10) $(BIN)/python -m pytest -q -s tests/engine/fuzz.py
 
-bench: setup .venv-rivals/.ready ## every benchmark in benchmarks/
-	@for name in $(BENCHMARKS); do echo "== $$name"; $(BIN)/python -m benchmarks.$$name || exit 1; done
+bench: setup flink .venv-rivals/.ready ## every benchmark in benchmarks/, hours; one that fails does not keep the others from running
+	@failed=; for name in $(BENCHMARKS); do echo "== $$name"; $(BIN)/python -m benchmarks.$$name || failed="$$failed $$name"; done; \
+	  test -z "$$failed" || { echo "failed:$$failed" >&2; exit 1; }
 
 bench-log: setup ## the benchmark of the log
 	@$(BIN)/python -m benchmarks.log
@@ -52,7 +53,7 @@ bench-queue: setup ## a queue whose messages are acknowledged one by one, and a 
 bench-engine: setup ## the benchmark of the engine, against Spark's own aggregation and Python
 	@$(BIN)/python -m benchmarks.engine
 
-bench-tpch: setup ## TPC-H as views against Spark batch; SF=0.1 is the scale, QUERIES=q01,q03 takes some
+bench-tpch: setup ## TPC-H as views against Spark batch; SF=1 is the scale, QUERIES=q01,q03 takes some
 	@$(BIN)/python -m benchmarks.tpch $(if $(SF),--scale $(SF)) $(if $(QUERIES),--queries $(QUERIES))
 
 bench-growth: setup ## what a change costs when the data is ten times as large
@@ -61,8 +62,8 @@ bench-growth: setup ## what a change costs when the data is ten times as large
 bench-windows: setup ## windows, sessions, sliding frames and joins in time against Spark's own streaming
 	@$(BIN)/python -m benchmarks.windows
 
-bench-nexmark: setup flink ## Nexmark beside Flink; EVENTS=10000000, QUERIES=q3,q5 takes some
-	@$(BIN)/python -m benchmarks.nexmark $(if $(EVENTS),--events $(EVENTS)) $(if $(QUERIES),--queries $(QUERIES))
+bench-nexmark: setup flink ## Nexmark beside Flink; EVENTS=10000000, QUERIES=q3,q5 takes some, RESUME=1 goes on where a run was cut off
+	@$(BIN)/python -m benchmarks.nexmark $(if $(EVENTS),--events $(EVENTS)) $(if $(QUERIES),--queries $(QUERIES)) $(if $(RESUME),--resume)
 
 flink: .venv-flink/.ready ## Flink in an environment of its own, .venv-flink, about 850 MB; quick when nothing has changed
 	@:
@@ -131,7 +132,11 @@ clean: ## remove what was built; .venv stays
 	@find src tests kernel benchmarks -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
 
 .venv-rivals/.ready: benchmarks/streams/requirements.txt
-	@$(PYTHON) -m venv .venv-rivals
+	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 13))' 2>/dev/null || { \
+	  echo 'the libraries that Penstock is measured beside need Python 3.11 or 3.12' >&2; \
+	  echo "  detail: $(PYTHON) is $$($(PYTHON) --version 2>/dev/null || echo missing)." >&2; \
+	  echo '  hint:   Name another one: make bench-rivals PYTHON=python3.12' >&2; exit 1; }
+	@test -x .venv-rivals/bin/python || $(PYTHON) -m venv .venv-rivals
 	@echo 'installing the libraries that Penstock is measured beside'
 	@.venv-rivals/bin/python -m pip install --quiet --disable-pip-version-check -r $<
 	@touch $@

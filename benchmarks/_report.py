@@ -24,6 +24,15 @@ def report(name: str, figures: Mapping[str, float], goals: Mapping[str, str]) ->
     for key, value in figures.items():
         table.add_row(key, shown(value), goals.get(key, ""))
     Console(width=110).print(table)
+    _write(name, figures)
+
+
+def keep(name: str, figures: Mapping[str, float]) -> None:
+    """Writes results/NAME-partial.json: what a long run has so far, which is then not lost when it is cut off."""
+    _write(f"{name}-partial", figures)
+
+
+def _write(name: str, figures: Mapping[str, float]) -> None:
     RESULTS.mkdir(exist_ok=True)
     text = json.dumps({"machine": machine(), "figures": {k: round(v, 4) for k, v in figures.items()}}, indent=2)
     (RESULTS / f"{name}.json").write_text(text + "\n")

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks._report import report
+from benchmarks._report import keep, report
 from benchmarks.streams.data import file_of, first, log_of, make
 from benchmarks.streams.jobs import JOBS, Answer, closed, right_answer
 
@@ -180,6 +180,7 @@ def measured(folder: Path, size: Size, rivals: Sequence[str], jobs: Sequence[str
     figures: Figures = {}
     for job in jobs:
         figures |= compared(job, checks, folder, size)
+        keep("rivals", figures)
     return figures
 
 

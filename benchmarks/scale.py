@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 from pyspark.sql import SparkSession
 
-from benchmarks._report import report
+from benchmarks._report import keep, report
 from benchmarks.engine import EVENTS, benched, per_batch, random_events
 from penstock.engine import session
 from services.spark import spark_cluster_in
@@ -130,6 +130,7 @@ def scaled(folder: Path, size: Size) -> dict[str, float]:
         for job, milliseconds in took.items():
             figures[f"executors_{executors}_{job.name}_ms"] = milliseconds
             figures[f"executors_{executors}_{job.name}_against_model"] = milliseconds / model.predicted(job, executors)
+        keep("scale", figures)
     return figures
 
 

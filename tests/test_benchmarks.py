@@ -9,11 +9,23 @@ import numpy as np
 import pytest
 
 from benchmarks._batches import records_read
-from benchmarks.latency import batch_times, shown_at, spans
+from benchmarks.latency import GOALS, batch_times, planned, shown_at, spans
 from benchmarks.streams.data import tables
 from benchmarks.streams.jobs import Answer, closed, right_answer
 from benchmarks.visibility.producer import produce
 from penstock.log import Log
+
+
+@pytest.mark.parametrize(
+    "look", [["--seconds", "5"], ["--quick"], ["--only", "join"], ["--rates", "1000"], ["--trigger", "0 seconds"]]
+)
+def test_a_look_at_latency_does_not_touch_the_record(look: list[str]) -> None:
+    assert planned([]).file == "latency"
+    assert planned(look).file == "latency-quick"
+
+
+def test_latency_has_its_goal_in_the_log_and_in_the_store() -> None:
+    assert {"join_10000_p99_ms", "join_10000_store_p99_ms"} <= set(GOALS)
 
 
 def test_a_frame_shows_with_the_first_batch_that_has_read_beyond_it() -> None:

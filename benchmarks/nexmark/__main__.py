@@ -1,146 +1,163 @@
 """Nexmark on Penstock and on Flink: the same events, the same machine, one run.
 
-`python -m benchmarks.nexmark [--events 10000000] [--queries q3,q5] [--systems penstock,flink_durable,flink_fastest]`.
-Answers are checked first, over the first events. Then every query runs on each system in a process of its own, over
-events that were written before: for Penstock into a log, for Flink into files. Both write to nothing; four queries also
-run with their answers on disk.
+`python -m benchmarks.nexmark [--events 10000000] [--queries q3,q5] [--systems penstock,flink_durable,flink_fastest]
+[--resume]`. Answers are checked first, over other events. Then every query runs on each system in a process of its own,
+over events that were written before: for Penstock into a log, for Flink into files. Both write to nothing; five queries
+also run with their answers on disk.
+
+Figures are written as they come: to nexmark-partial.json, and when all are there to nexmark.json and the README. A run
+with other events, queries, systems or batches than these, or without the check, is a look: nexmark-quick.json is all
+that it writes. With `--resume` a run takes what is in its file already, and measures what is missing or has failed.
 """
 
 import argparse
 import json
+import os
 import shutil
 import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
-from typing import Any
 
-from benchmarks.nexmark.answers import checked
+from benchmarks._report import RESULTS, machine
+from benchmarks.nexmark import summary
+from benchmarks.nexmark.checking import Wrong, wrong_answers
+from benchmarks.nexmark.comparison import SYSTEMS, Found, compare, jobs, missing
 from benchmarks.nexmark.events import Shape
 from benchmarks.nexmark.flink import client
-from benchmarks.nexmark.flink.files import write_files
-from benchmarks.nexmark.journal import fill, write_side
-from benchmarks.nexmark.queries import QUERIES, READ
-from benchmarks.nexmark.summary import Found, recorded, written
-from penstock.engine import session
-from penstock.log import Log
+from benchmarks.nexmark.penstock import BATCH
+from benchmarks.nexmark.place import Place
+from benchmarks.nexmark.queries import QUERIES
+from penstock.errors import PenstockError
 
-DURABLE = {"q1": "topic", "q5": "topic", "q8": "topic", "q9": "topic", "q10": "files"}
-"""Queries that also run with their answers on disk, and where Penstock puts them; Flink into its file sink."""
-CHECKED = 200_000
-SYSTEMS = ("penstock", "flink_durable", "flink_fastest")
-Figures = dict[str, Any]
+EVENTS = 10_000_000
 
 
 @dataclass(frozen=True)
-class Place:
-    """Where the events lie."""
+class Asked:
+    """What a run is to do."""
 
-    folder: Path
     events: int
+    queries: list[str]
+    systems: list[str]
+    batch: int
+    unchecked: bool
+    resume: bool
+    results: Path
+
+    def __post_init__(self) -> None:
+        for given, known in ((self.queries, tuple(QUERIES)), (self.systems, SYSTEMS)):
+            if unknown := [name for name in given if name not in known]:
+                raise PenstockError(f"there is no {unknown[0]}", detail=f"There are {', '.join(known)}.")
+        if self.flink and not client.PYTHON.exists():
+            raise client.FlinkError("Flink is not installed", hint="make flink, or take --systems penstock")
 
     @property
-    def log(self) -> Path:
-        return self.folder / "log"
+    def flink(self) -> bool:
+        return any(system.startswith("flink") for system in self.systems)
 
     @property
-    def files(self) -> Path:
-        return self.folder / "files"
+    def whole(self) -> bool:
+        """Whether this is what the record is made of."""
+        everything = set(self.queries) == set(QUERIES) and set(self.systems) == set(SYSTEMS)
+        return everything and (self.events, self.batch) == (EVENTS, BATCH) and not self.unchecked
 
     @property
-    def side(self) -> Path:
-        return self.folder / "side.parquet"
+    def file(self) -> Path:
+        return self.results / ("nexmark-partial.json" if self.whole else "nexmark-quick.json")
 
-    def prepare(self, *, flink: bool) -> None:
-        self.folder.mkdir(parents=True)
-        write_side(self.side)
-        with Log.open(self.log) as log:
-            fill(log, self.events, Shape(), self._told("log"))
-        if flink:
-            write_files(self.files, self.events, Shape(), told=self._told("files"))
 
-    def _told(self, what: str) -> Callable[[int], None]:
-        def told(count: int) -> None:
-            if count % max(1, self.events // 10) == 0:
-                print(f"{what}: {count:,} events", flush=True)
+@dataclass
+class Progress:
+    """What is known so far, and the file where it stands."""
 
-        return told
+    asked: Asked
+    machine: dict[str, str | int]
+    checked: list[str]
+    found: Found
 
-    def measured(self, system: str, query: str, sink: str) -> Figures:
-        if system == "penstock":
-            return self._penstock(query, "none" if sink == "nothing" else DURABLE[query])
-        settings: client.Settings = "durable" if system == "flink_durable" else "fastest"
-        return client.measure(query, self.files, settings, "blackhole" if sink == "nothing" else "files", self.events)
+    def record(self) -> summary.Record:
+        record = summary.record_of(self.machine, self.asked.events, self.checked, self.found)
+        summary.write(record, self.asked.file)
+        return record
 
-    def _penstock(self, query: str, store: str) -> Figures:
-        command = [sys.executable, "-m", "benchmarks.nexmark.penstock", "--query", query, "--store", store]
-        run = subprocess.run(
-            [*command, "--log", str(self.log), "--side", str(self.side)], stdout=subprocess.PIPE, text=True, check=True
+
+def taken_up(asked: Asked) -> Progress:
+    """Where the run before has left off, if that was asked for; figures of other events or versions do not mix."""
+    here: dict[str, str | int] = {**machine(), **versions(flink=asked.flink)}
+    if not asked.resume or not asked.file.exists():
+        return Progress(asked, here, [], {})
+    before = json.loads(asked.file.read_text())
+    if (before["machine"], before["events"]) != (here, asked.events):
+        raise PenstockError(
+            f"{asked.file.name} is of another run",
+            detail=f"It has {before['events']:,} events on {before['machine']}; here are {asked.events:,} on {here}.",
+            hint="Run without --resume: the file is then begun anew.",
         )
-        found: Figures = json.loads(run.stdout.splitlines()[-1])
-        return {**found, "events_per_second": self.events / found["seconds"]}
+    return Progress(asked, here, before["checked"], before["figures"])
 
 
-def compared(
-    place: Place, names: Sequence[str], systems: Sequence[str], record: Callable[[Found], None]
-) -> dict[str, dict[str, Figures]]:
-    """Per query and system its figures; with answers on disk under the query's name and `durably`. What is found is
-    recorded from query to query: a run takes more than an hour.
-    """
-    jobs = [(name, "nothing") for name in (READ, *names)] + [(name, "disk") for name in names if name in DURABLE]
-    found: dict[str, dict[str, Figures]] = {}
-    for number, (name, sink) in enumerate(jobs, 1):
-        title = name if sink == "nothing" else f"{name} durably"
-        for system in systems:
-            if sink == "disk" and system == "flink_fastest":
-                continue
-            begun = time.perf_counter()
-            figures = place.measured(system, name, sink)
-            found.setdefault(title, {})[system] = figures
-            rate = figures.get("events_per_second")
-            said = f"{rate:,.0f} events/s" if rate else figures.get("reason", "does not run")
-            taken = time.perf_counter() - begun
-            print(f"{number}/{len(jobs)} {title} {system}: {said} ({taken:.0f} s in all)", flush=True)
-        record(found)
-    return found
+def versions(*, flink: bool) -> dict[str, str]:
+    home = os.environ.get("JAVA_HOME")
+    java = str(Path(home, "bin", "java")) if home else "java"
+    said = subprocess.run([java, "-version"], capture_output=True, text=True, check=True).stderr
+    return {"java": said.split('"')[1]} | ({"flink": client.version()} if flink else {})
 
 
-def check(folder: Path, names: Sequence[str], *, flink: bool) -> None:
-    """Answers over the first events: ours against Spark batch, Flink's against ours where they mean the same."""
-    small = Place(folder / "checked", CHECKED)
-    small.prepare(flink=flink)
-    with session("nexmark", conf={"spark.driver.memory": "4g"}) as spark, Log.open(small.log) as log:
-        answers = checked(spark, log, folder / "home", small.side, names, lambda name: print(f"{name}: right"))
-    if flink:
-        for name, said in client.agreements(answers, small.files).items():
-            print(f"{name} on Flink: {said}", flush=True)
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--events", type=int, default=10_000_000)
-    parser.add_argument("--queries", default=",".join(QUERIES))
-    parser.add_argument("--systems", default=",".join(SYSTEMS))
-    parser.add_argument("--unchecked", action="store_true")
-    asked = parser.parse_args()
-    names, systems = asked.queries.split(","), asked.systems.split(",")
-    flink = any(system.startswith("flink") for system in systems)
+def measured(asked: Asked, progress: Progress) -> None:
+    wanted = missing(jobs(asked.queries, asked.systems), progress.found)
+    print(f"{len(wanted)} measurements", flush=True)
+    if not wanted:
+        return
     folder = Path(tempfile.mkdtemp(prefix="penstock-nexmark-", dir=".")).absolute()
     try:
-        if not asked.unchecked:
-            check(folder, names, flink=flink)
-        place = Place(folder / "events", asked.events)
-        place.prepare(flink=flink)
-        figures = compared(place, names, systems, partial(recorded, "nexmark-quick", asked.events))
+        wrong: Wrong = {}
+        if unchecked := [] if asked.unchecked else [name for name in asked.queries if name not in progress.checked]:
+            wrong = wrong_answers(folder, unchecked, flink=asked.flink)
+            progress.checked += right(unchecked, wrong)
+            progress.record()
+        place = Place(folder / "events", asked.events, asked.batch, Shape())
+        place.prepare(flink=asked.flink)
+        compare(wanted, progress.found, place.measured, wrong, progress.record)
     finally:
         shutil.rmtree(folder)
-    whole = set(names) == set(QUERIES) and set(systems) == set(SYSTEMS)
-    written("nexmark" if whole else "nexmark-quick", asked.events, figures)
+
+
+def right(names: Iterable[str], wrong: Wrong) -> list[str]:
+    return [name for name in names if not any(name == query for query, _ in wrong)]
+
+
+def given(arguments: list[str]) -> Asked:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--events", type=int, default=EVENTS)
+    parser.add_argument("--queries", type=lambda text: text.split(","), default=list(QUERIES))
+    parser.add_argument("--systems", type=lambda text: text.split(","), default=list(SYSTEMS))
+    parser.add_argument("--batch", type=int, default=BATCH, help="the most records that Penstock takes at a time")
+    parser.add_argument("--unchecked", action="store_true", help="answers are taken for right")
+    parser.add_argument("--resume", action="store_true", help="go on where the run before was cut off")
+    parser.add_argument("--results", type=Path, default=RESULTS)
+    return Asked(**vars(parser.parse_args(arguments)))
+
+
+def main(arguments: list[str]) -> int:
+    """0 if everything was measured."""
+    try:
+        asked = given(arguments)
+        progress = taken_up(asked)
+    except PenstockError as error:
+        print(error, file=sys.stderr)
+        return 2
+    measured(asked, progress)
+    record = progress.record()
+    summary.show(record)
+    if asked.whole:
+        summary.write(record, asked.results / "nexmark.json")
+        summary.plot(summary.rates_of(progress.found), asked.results / "nexmark.png")
+        summary.put_into(summary.README, record)
+    return 1 if record["failed"] else 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main(sys.argv[1:]))

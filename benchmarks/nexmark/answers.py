@@ -1,6 +1,6 @@
 """Right answers first: every query as a view of one pipeline, against Spark batch over the same events."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,33 +16,42 @@ from penstock.model import pipeline_of
 from penstock.views.lineage import current
 from penstock.views.steps import steps_until
 
+CHANGING = {"q4", "q5", "q6", "q7", "q9", "q11", "q12", "q15", "q16", "q17", "q18", "q19"}
+"""Queries whose rows leave again when more events come: a check in which none does has shown nothing."""
+Answers = dict[str, pa.Table | str]
 
-def checked(
-    spark: SparkSession, log: Log, home: Path, side: Path, names: Sequence[str], told: Callable[[str], None]
-) -> dict[str, pa.Table]:
-    """Runs the log through all the queries at once; their answers, each of which is Spark's, or an error."""
+
+def checked(spark: SparkSession, log: Log, home: Path, side: Path, names: Sequence[str], *, batch: int) -> Answers:
+    """Runs the log through all the queries at once, at most `batch` records at a time; of each query its answer, which
+    is Spark's, or what is wrong with it.
+    """
     pipeline = pipeline_of(pipeline_text(names, side, "topic"), name="answers")
+    pipeline = replace(pipeline, options=replace(pipeline.options, max_records_per_batch=batch))
     run = Run(spark, log, home, prepared(spark, pipeline, log, home), lambda _: None)
     run.wait(run.start(once=True))
-    oracle, found = Oracle(spark, pipeline, log.folder, log.mark().next_frame), {}
-    for name in names:
-        found[name] = folded(log, pipeline.name, name)
-        compare(name, oracle.rows(name), found[name])
-        told(name)
-    return found
+    oracle = Oracle(spark, pipeline, log.folder, log.mark().next_frame)
+    return {name: _answer(log, pipeline.name, name, oracle.rows(name)) for name in names}
 
 
-def folded(log: Log, pipeline: str, view: str) -> pa.Table:
-    """What a view's changes amount to, all at once: the rows that came without those that left."""
+def _answer(log: Log, pipeline: str, name: str, expected: pa.Table) -> pa.Table | str:
+    came, left = changes(log, pipeline, name)
+    found = without(came, left) if len(left) else came
+    if name in CHANGING and not len(left):
+        return "no row has left, though some must"
+    return difference(expected, found) or found
+
+
+def changes(log: Log, pipeline: str, view: str) -> tuple[pa.Table, pa.Table]:
+    """The rows that came into a view, and those that left it, in all batches together."""
     lineage = current(log, pipeline)
     assert lineage is not None
     alone = replace(lineage, views=(replace(lineage.view(view), kept="table"),))
-    changes = [change for step in steps_until(log, alone, log.mark().next_frame - 1) for change in step.changes]
-    came, left = (_rows([getattr(change, side) for change in changes]) for side in ("new", "old"))
-    return without(came, left) if len(left) else came
+    steps = steps_until(log, alone, log.mark().next_frame - 1)
+    found = [change for step in steps for change in step.changes]
+    return rows_of([change.new for change in found]), rows_of([change.old for change in found])
 
 
-def _rows(arrays: list[pa.StructArray]) -> pa.Table:
+def rows_of(arrays: list[pa.StructArray]) -> pa.Table:
     return pa.Table.from_batches([pa.RecordBatch.from_struct_array(each.filter(each.is_valid())) for each in arrays])
 
 
@@ -54,10 +63,12 @@ def without(held: pa.Table, taken: pa.Table) -> pa.Table:
         return connection.sql("SELECT * FROM held EXCEPT ALL SELECT * FROM taken").to_arrow_table()
 
 
-def compare(name: str, expected: pa.Table, found: pa.Table) -> None:
+def difference(expected: pa.Table, found: pa.Table) -> str:
+    """What is to be said of two answers that are not the same; of equal ones nothing."""
     missing, more = without(expected, found), without(found, expected)
-    if len(missing) or len(more):
-        raise AssertionError(
-            f"{name}: {len(missing)} rows are missing, {len(more)} should not be there: "
-            f"{missing.slice(0, 3).to_pylist()} {more.slice(0, 3).to_pylist()}"
-        )
+    if not len(missing) and not len(more):
+        return ""
+    return (
+        f"{len(missing)} rows are missing, {len(more)} should not be there: "
+        f"{missing.slice(0, 3).to_pylist()} {more.slice(0, 3).to_pylist()}"
+    )

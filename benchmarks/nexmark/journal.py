@@ -14,13 +14,15 @@ FRAME = 50_000
 SIDE = 10_000
 
 
-def fill(log: Log, count: int, shape: Shape, told: Callable[[int], None] = lambda _: None) -> None:
-    """Appends the first `count` events, some tens of thousands in a frame; `told` hears how many are there."""
+def fill(
+    log: Log, count: int, shape: Shape, *, frame: int = FRAME, told: Callable[[int], None] = lambda _: None
+) -> None:
+    """Appends the first `count` events, so many in a `frame`; `told` hears how many are there."""
     present = {topic.name for topic in log.topics()}
     for kind, columns in COLUMNS.items():
         if kind not in present:
             log.create_topic(kind, columns, event_time="at")
-    for first, size in cut(count, FRAME):
+    for first, size in cut(count, frame):
         tables = events(first, size, shape)
         log.append_all({kind: table.to_batches()[0] for kind, table in tables.items() if len(table)})
         told(first + size)

@@ -1,4 +1,4 @@
-"""What a run of Nexmark found: the record, the table and the plot of benchmarks/README.md."""
+"""What a run of Nexmark found: the record, and what of it stands in benchmarks/README.md: table, sentences, plot."""
 
 import json
 import re
@@ -11,55 +11,74 @@ import matplotlib.pyplot as plt
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks._report import RESULTS, machine
+from benchmarks.nexmark.comparison import SYSTEMS, Found
 
 README = Path(__file__).parents[1] / "README.md"
-SYSTEMS = ("penstock", "flink_durable", "flink_fastest")
+MARKS = ("<!-- nexmark -->\n", "<!-- /nexmark -->")
 COLOURS = {"penstock": "#1f6f8b", "flink_durable": "#e07a5f", "flink_fastest": "#c9b79c"}
-Found = Mapping[str, Mapping[str, Mapping[str, Any]]]
+NAMES = {"penstock": "Penstock", "flink_durable": "Flink durable", "flink_fastest": "Flink fastest"}
+Record = dict[str, Any]
+Rates = Mapping[str, Mapping[str, float | None]]
 
 
-def written(name: str, events: int, found: Found) -> None:
-    """Writes results/NAME.json and prints the table; of a whole run also the README's table and the plot."""
-    recorded(name, events, found)
-    lines = [row(query, each) for query, each in found.items()]
-    _print(lines)
-    if name == "nexmark":
-        plot(_rates(found), RESULTS / "nexmark.png")
-        _put_into_readme(lines)
-
-
-def recorded(name: str, events: int, found: Found) -> None:
-    """Writes results/NAME.json."""
-    rates = _rates(found)
-    record = {
-        "machine": machine(),
+def record_of(machine: Mapping[str, object], events: int, checked: list[str], found: Found) -> Record:
+    """`checked` are the queries whose answers were right on every system, before anything was measured."""
+    rates = rates_of(found)
+    return {
+        "machine": dict(machine),
         "events": events,
+        "checked": checked,
         "queries": {query: {s: rate and round(rate) for s, rate in each.items()} for query, each in rates.items()},
         "geometric_mean_against_flink_durable": mean_ratio(rates, "flink_durable"),
         "geometric_mean_against_flink_fastest": mean_ratio(rates, "flink_fastest"),
+        "below_flink_durable": below(rates, "flink_durable"),
+        "below_flink_fastest": below(rates, "flink_fastest"),
+        "failed": failures(found),
         "figures": found,
     }
-    RESULTS.mkdir(exist_ok=True)
-    (RESULTS / f"{name}.json").write_text(json.dumps(record, indent=2) + "\n")
 
 
-def _rates(found: Found) -> dict[str, dict[str, float | None]]:
-    return {query: {system: _rate(each.get(system)) for system in SYSTEMS} for query, each in found.items()}
+def write(record: Record, file: Path) -> None:
+    """At once or not at all: a run may be cut off at any time."""
+    file.parent.mkdir(exist_ok=True)
+    unfinished = file.with_suffix(".new")
+    unfinished.write_text(json.dumps(record, indent=2) + "\n")
+    unfinished.replace(file)
 
 
-def _rate(figures: Mapping[str, Any] | None) -> float | None:
-    return figures.get("events_per_second") if figures else None
+def rates_of(found: Found) -> dict[str, dict[str, float | None]]:
+    return {
+        query: {system: each.get(system, {}).get("events_per_second") for system in SYSTEMS}
+        for query, each in found.items()
+    }
 
 
-def mean_ratio(rates: Mapping[str, Mapping[str, float | None]], other: str) -> float | None:
-    """The geometric mean over the queries that both run, writing to nothing."""
-    ratios = [
-        log(ours / theirs)
+def ratios(rates: Rates, other: str) -> dict[str, float]:
+    """Of the queries that both run, writing to nothing."""
+    return {
+        query: ours / theirs
         for query, each in rates.items()
         if re.fullmatch(r"q\d+", query) and (ours := each["penstock"]) and (theirs := each[other])
-    ]
-    return round(exp(sum(ratios) / len(ratios)), 3) if ratios else None
+    }
+
+
+def mean_ratio(rates: Rates, other: str) -> float | None:
+    """The geometric mean."""
+    logs = [log(ratio) for ratio in ratios(rates, other).values()]
+    return round(exp(sum(logs) / len(logs)), 3) if logs else None
+
+
+def below(rates: Rates, other: str) -> dict[str, float]:
+    return {query: round(ratio, 2) for query, ratio in ratios(rates, other).items() if ratio < 1}
+
+
+def failures(found: Found) -> dict[str, str]:
+    return {
+        f"{query} on {NAMES[system]}": figures["failed"]
+        for query, each in found.items()
+        for system, figures in each.items()
+        if "failed" in figures
+    }
 
 
 HEADINGS = (
@@ -87,26 +106,59 @@ def row(query: str, each: Mapping[str, Mapping[str, Any]]) -> list[str]:
     ]  # fmt: skip
 
 
-def _print(lines: list[list[str]]) -> None:
+def show(record: Record) -> None:
     table = Table(title="benchmark: nexmark", title_justify="left")
     for heading in HEADINGS:
         table.add_column(heading, justify="left" if heading == "query" else "right")
-    for line in lines:
-        table.add_row(*line)
-    Console(width=140).print(table)
+    for query, each in record["figures"].items():
+        table.add_row(*row(query, each))
+    console = Console(width=140)
+    console.print(table)
+    console.print(sentences(record), markup=False)
 
 
-def _put_into_readme(lines: list[list[str]]) -> None:
-    """Between its two marks."""
-    rows = [HEADINGS, ["---"] * len(HEADINGS), *lines]
+def sentences(record: Record) -> str:
+    """How far the goal was reached, and what the table does not show by itself."""
+    machine, read = record["machine"], record["figures"].get("read", {})
+    versions = ", ".join(f"{name} {machine[name]}" for name in ("pyspark", "flink", "java") if name in machine)
+    said = [f"{record['events']:,} events, {machine['cores']} cores, {versions}."]
+    for other, goal in (("flink_durable", " (goal: 2, and none below 1)"), ("flink_fastest", "")):
+        if mean := record[f"geometric_mean_against_{other}"]:
+            said.append(f"**{mean:.2f} times {NAMES[other]}**, the geometric mean of the queries that both ran{goal};")
+            said.append(f"{_named(record[f'below_{other}'])}.")
+    if rate := read.get("flink_durable", {}).get("events_per_second"):
+        said.append(_reading(rate, record["events"], record["figures"]))
+    said += [f"Failed: {name} ({reason})." for name, reason in record["failed"].items()]
+    return " ".join([*said, *record.get("remarks", ())])
+
+
+def _named(slower: Mapping[str, float]) -> str:
+    if not slower:
+        return "no query is below it"
+    return "below it: " + ", ".join(f"{query} {ratio:.2f}" for query, ratio in slower.items())
+
+
+def _reading(rate: float, events: int, figures: Found) -> str:
+    """What CSV costs Flink, beside the whole of q0, which needs four columns of the bids."""
+    whole = figures.get("q0", {}).get("flink_durable", {}).get("seconds")
+    than = f"; its whole q0, which needs fewer columns, takes {whole:.1f} s" if whole else ""
+    return f"Reading every column from CSV takes Flink durable {events / rate:.1f} s{than}."
+
+
+def block(record: Record) -> str:
+    """What stands in the README between its two marks."""
+    rows = [HEADINGS, ["---"] * len(HEADINGS), *(row(query, each) for query, each in record["figures"].items())]
     table = "\n".join("| " + " | ".join(each) + " |" for each in rows)
-    text = README.read_text()
-    before, rest = text.split("<!-- nexmark -->\n", 1)
-    after = rest.split("<!-- /nexmark -->", 1)[1]
-    README.write_text(f"{before}<!-- nexmark -->\n{table}\n<!-- /nexmark -->{after}")
+    return f"{table}\n\n{sentences(record)}\n"
 
 
-def plot(rates: Mapping[str, Mapping[str, float | None]], path: Path) -> None:
+def put_into(readme: Path, record: Record) -> None:
+    before, rest = readme.read_text().split(MARKS[0], 1)
+    after = rest.split(MARKS[1], 1)[1]
+    readme.write_text(before + MARKS[0] + block(record) + MARKS[1] + after)
+
+
+def plot(rates: Rates, path: Path) -> None:
     """Events a second by query, a bar for each system."""
     queries = [query for query in rates if re.fullmatch(r"q\d+", query)]
     figure, axes = plt.subplots(figsize=(12, 4.5))

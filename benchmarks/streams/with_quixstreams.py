@@ -7,7 +7,7 @@ producer, which has nothing to do, for there is no changelog topic.
 """
 
 import tempfile
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -164,8 +164,9 @@ ANSWERS: dict[str, Callable[[list[Any]], Iterable[Row]]] = {
 }
 
 
-def run(app: Application, job: str, kept: list[Any]) -> Iterable[Row]:
-    app.run()
+def run(apps: Iterator[Application], job: str, kept: list[Any]) -> Iterable[Row]:
+    """The next application: one that has run has come to the end of its messages."""
+    next(apps).run()
     return ANSWERS[job](kept) if kept else []
 
 
@@ -191,8 +192,8 @@ def main() -> None:
     messages = [Message(offset, str(bid[0]).encode(), bid) for offset, bid in enumerate(bids)]
     with tempfile.TemporaryDirectory(prefix="penstock-bench-", dir=this.events.parent) as folder:
         kept: list[Any] = []
-        app = made(this, messages, folder, kept)
-        measured(this, len(bids), lambda: run(app, this.job, kept))
+        apps = iter([made(this, messages, f"{folder}/{each}", kept) for each in range(this.times)])
+        measured(this, len(bids), lambda: run(apps, this.job, kept))
 
 
 if __name__ == "__main__":

@@ -34,10 +34,8 @@ def load(log: Log, data: Data) -> dict[str, pa.RecordBatch]:
 
 
 def change(log: Log, refresh: Refresh) -> int:
-    """One round of refresh, as one transaction; how many records that was."""
-    rows = {name: [*_records(refresh, name)] for name in {*refresh.rows, *refresh.gone}}
-    log.append_all(rows)
-    return sum(map(len, rows.values()))
+    """One round of refresh, as one transaction; the frame that it is."""
+    return log.append_all({name: _records(refresh, name) for name in {*refresh.rows, *refresh.gone}}).frame
 
 
 def _records(refresh: Refresh, name: str) -> list[Record]:

@@ -1,11 +1,17 @@
 """TPC-H: its 22 queries as views of one pipeline, through rounds of refresh, equal to Spark batch."""
 
+import json
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
+from pyspark.sql import SparkSession
 
+from benchmarks import _report
+from benchmarks.tpch.__main__ import Shop, Size, measured
 from benchmarks.tpch.data import Data
 from benchmarks.tpch.shop import QUERIES, change, load, pipeline_text
+from penstock.log import Log
 from tests.effort import SOAK
 from tests.engine.conftest import Bench
 
@@ -26,3 +32,26 @@ def test_all_queries_equal_batch_through_rounds_of_refresh(bench: Callable[..., 
     shop.check(every=1 if SOAK else 7)
     assert len(shop.batches) == ROUNDS + 8
     assert [view for view in QUERIES if not shop.content(view)] == []
+
+
+def test_rounds_follow_one_another_in_one_run(spark: SparkSession, tmp_path: Path) -> None:
+    shop = Shop(spark, tmp_path, 0.001)
+    with Log.open(tmp_path / "loaded") as log:
+        loaded = log.mark().next_frame
+        rounds = shop.ran("q06", log, tmp_path / "q06", 3)
+        frames = list(log.frames(loaded))
+        refreshes = [header.frame for header in frames if any(block.topic == "orders" for block in header.blocks)]
+        batches = [header.note for header in frames if "until" in header.note]
+    assert len(rounds.refreshing) == len(refreshes) == 3 and len(rounds.loading) == len(batches) - 3
+    assert [note["from"] <= frame < note["until"] for note, frame in zip(batches[-3:], refreshes, strict=True)] == [
+        True
+    ] * 3
+
+
+def test_figures_are_written_as_they_come(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_report, "RESULTS", tmp_path / "results")
+    figures = measured(Shop(spark, tmp_path, 0.001), ["q06"], Size(0.001, warm=1, rounds=2))
+    kept = json.loads((tmp_path / "results" / "tpch-partial.json").read_text())["figures"]
+    assert kept.items() <= {name: round(value, 4) for name, value in figures.items()}.items()
+    assert figures["q06_times_faster"] == figures["q06_recompute_s"] / figures["q06_refresh_s"]
+    assert kept["q06_load_s"] > 0 and kept["q06_first_refresh_s"] > 0 and figures["twenty_times_faster"] == 0

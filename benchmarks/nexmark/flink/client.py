@@ -34,6 +34,12 @@ class FlinkError(PenstockError):
     """Flink is missing, or it failed."""
 
 
+def version() -> str:
+    """Of the Flink that is installed."""
+    asks = "from importlib.metadata import version; print(version('apache-flink'))"
+    return subprocess.run([str(PYTHON), "-c", asks], capture_output=True, text=True, check=True).stdout.strip()
+
+
 def measure(query: str, data: Path, settings: Settings, sink: Sink, events: int) -> dict[str, Any]:
     """The figures of one run; of a query that Flink does not run, its reason."""
     if query in UNSUPPORTED:
