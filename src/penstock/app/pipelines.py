@@ -40,7 +40,6 @@ from penstock.engine.query import Query, Tuning
 from penstock.engine.run import Prepared, Run, epoch_name, prepared, raised_epoch, settings_of
 from penstock.engine.session import session
 from penstock.engine.stages import OnStage, nobody
-from penstock.engine.timing import end_time
 from penstock.engine.topics import ensure_sources
 from penstock.errors import PenstockError
 from penstock.log.opening import opened_log
@@ -247,7 +246,7 @@ def run_pipeline(  # noqa: PLR0913 (what a command knows)
         heard(os.environ, loaded.pipeline.name, at.lineage) as hear,
     ):
         if close:
-            end_time(at.log, loaded.pipeline)
+            at.run.end_time()
 
         attendance = Attendance(at.spark, watch.on_wait or (lambda _: None)) if loaded.on_cluster else None
         query = at.run.start(once=once, on_stage=watch.on_stage)
