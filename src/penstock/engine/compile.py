@@ -61,12 +61,12 @@ class Compiled:
         key = tuple(names[number] for number in flow.key or ())
         return key if can_be_key(self.schemas[view], key) else ()
 
-    def late_from(self, view: str) -> list[str]:
+    def late_from(self, view: str) -> set[str]:
         """The relations whose rows can be late for the view."""
-        if view not in self.graph.late:
-            return []
-        above = self.graph.upstream(self.graph.late[view])
-        return [name for name, source in self.graph.sources.items() if source.id in above]
+        above = self.graph.upstream(self.graph.late[view]) if view in self.graph.late else set()
+        return {
+            each.title for each in self.graph.operators if each.kind in ("source", "evaluated") and each.id in above
+        }
 
 
 def door_of(spark: SparkSession) -> Handle:
