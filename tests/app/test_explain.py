@@ -67,6 +67,35 @@ def test_windows_in_time(spark: SparkSession) -> None:
     assert_golden("engine/explain-windows", plan_text(found))
 
 
+def test_what_frees_state_as_time_goes_on(spark: SparkSession) -> None:
+    pairs = "SELECT a.k FROM a JOIN b ON a.k = b.k AND b.at BETWEEN a.at AND a.at + INTERVAL 10 SECONDS"
+    sliding = "count(*) OVER (PARTITION BY k ORDER BY at RANGE BETWEEN INTERVAL 3 SECONDS PRECEDING AND CURRENT ROW)"
+    text = f"""
+        CREATE STREAM a (k INT, at TIMESTAMP) WITH (event_time = 'at', watermark = '1 second');
+        CREATE STREAM b (k INT, at TIMESTAMP) WITH (event_time = 'at', watermark = '1 second');
+        CREATE VIEW sessions AS SELECT k, count(*) AS n FROM a GROUP BY k, session_window(at, '5 seconds');
+        CREATE VIEW pairs AS {pairs};
+        CREATE VIEW corrected WITH (late = 'correct', allowed_lateness = '1 minute') AS {pairs};
+        CREATE VIEW sliding AS SELECT k, {sliding} AS n FROM a;
+        CREATE VIEW numbered WITH (emit = 'final') AS
+          SELECT k, row_number() OVER (PARTITION BY w ORDER BY k) AS place
+          FROM (SELECT k, window(at, '10 seconds') AS w FROM b);
+    """
+    pipeline = pipeline_of(text, name="shop")
+    plan = compiled(spark, pipeline)
+    found = plan_text(explained(pipeline, plan, Query(spark, plan.graph, Tuning()).layout))
+    assert [plan.late_from(view) for view in ("sliding", "pairs", "numbered")] == [{"a"}, {"a", "b"}, {"b"}]
+    for bound in (
+        "bounded by the open sessions: freed when the watermark of a passes their end",
+        "bounded by a range of time: rows are freed when the watermark of a and b passes their time by 0 00:00:10",
+        "bounded by a range of time: rows are freed when the watermark of a and b passes their time by 0 00:01:10 or "
+        "0 00:01:00",
+        "bounded by a range of time: rows are freed when the watermark of a passes their time by 0 00:00:03",
+        "bounded by the rows that wait: shown, and freed, when the watermark of b passes their end",
+    ):
+        assert f"state   {bound}\n" in found, found
+
+
 @pytest.mark.parametrize(
     ("options", "query", "sliced"),
     [

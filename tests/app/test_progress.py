@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from penstock.app.counting import Counts
-from penstock.app.progress import Meter, Progress
+from penstock.app.progress import Alert, Meter, Progress
 from penstock.cli.tellers import progress_text
 from penstock.engine.batches import Committed
 from penstock.log import Log
@@ -62,12 +62,13 @@ def test_dead_letters_are_counted_over_all_batches(tmp_path: Path) -> None:
 
 
 def test_too_many_late_rows_are_told(log: Log) -> None:
-    log.create_topic("events", "n BIGINT")
-    log.append("events", [{"n": number} for number in range(50)])
+    for topic, count in {"events": 50, "others": 5_000}.items():
+        log.create_topic(topic, "n BIGINT")
+        log.append(topic, [{"n": number} for number in range(count)])
     told: list[Progress] = []
-    meter = Meter(
-        Counts(log, ["events"]), told.append, alerts={"strict": Decimal("1.5"), "lax": Decimal(2), "other": Decimal(0)}
-    )
+    most = {"strict": Decimal("1.5"), "lax": Decimal(2), "other": Decimal(0)}
+    alerts = {view: Alert(share, frozenset({"events"})) for view, share in most.items()}
+    meter = Meter(Counts(log, ["events", "others"]), told.append, alerts=alerts)
     meter.add(Committed(0, 0, 99, {}, timedelta(0), repeated=False, late={"strict": 1, "lax": 1}))
     meter.tell(now=True)
     assert told[0].alerts == {"strict": 2.0}

@@ -61,6 +61,23 @@ def test_a_run_that_is_overtaken_while_it_waits_changes_nothing(bench: Callable[
     assert (one.log.mark(), current(one.log, "test")) == (before, None)
 
 
+def test_only_the_newest_run_closes_every_window_and_in_one_frame(bench: Callable[..., Bench]) -> None:
+    one = bench("""
+        CREATE STREAM a (at TIMESTAMP) WITH (event_time = 'at', watermark = '0 seconds');
+        CREATE STREAM b (at TIMESTAMP) WITH (event_time = 'at', watermark = '0 seconds');
+        CREATE VIEW v AS SELECT at FROM a UNION ALL SELECT at FROM b;
+    """)
+    older = one.run()
+    raised_epoch(one.log, one.pipeline)
+    before = one.log.mark().next_frame
+    with pytest.raises(EngineError, match='a newer run of pipeline "test" has taken over'):
+        older.end_time()
+    assert one.log.mark().next_frame == before
+    one.run().end_time()
+    closed = [sorted(said.topic for said in each.punctuation) for each in one.log.frames(before) if each.punctuation]
+    assert closed == [["a", "b"]]
+
+
 def test_a_run_that_is_overtaken_does_not_switch_readers_to_its_lineage(bench: Callable[..., Bench]) -> None:
     one = bench(TOTAL)
     one.append({"orders": [{"id": 1}]})

@@ -104,6 +104,15 @@ def test_what_is_compared(spark: SparkSession) -> None:
     assert [(row["visits"], row["earlier_visits"]) for row in found] == [(0, 0), (1, 0), (0, 1), (0, 0), (4, 0)]
 
 
+@pytest.mark.spark
+def test_an_interval_of_long_ago_does_not_fill_all_since(spark: SparkSession) -> None:
+    """Of as many seconds there would be an array of 1.7 thousand million."""
+    times = [datetime(1970, 1, 1, tzinfo=UTC), START, START + timedelta(seconds=3)]
+    frame = spark.createDataFrame([(at, 1) for at in times], "at TIMESTAMP, visits INT")
+    found = compare_with(frame, shift="3 seconds", time="at", every="1 second").orderBy("at").collect()
+    assert [(row["visits"], row["earlier_visits"]) for row in found] == [(1, 0), (1, 0), (0, 0), (0, 0), (1, 1)]
+
+
 def in_berlin(spark: SparkSession) -> SparkSession:
     made = spark.newSession()
     made.conf.set("spark.sql.session.timeZone", "Europe/Berlin")
@@ -136,6 +145,8 @@ def test_days_of_the_calendar_are_compared(spark: SparkSession) -> None:
     found = compare_with(days, shift="7 days", time="day", every="1 day").orderBy("day").collect()
     numbers = [*range(20, 32), *range(1, 11)]
     assert [(row["n"], row["earlier_n"]) for row in found] == list(zip(numbers, [0] * 7 + numbers, strict=False))
+    ages = compare_with(days.limit(1).unionAll(days.limit(1)), shift="7 days", time="day", every="4000 days")
+    assert ages.count() == 2
 
 
 @pytest.mark.spark

@@ -240,7 +240,7 @@ def test_state_goes_as_time_goes_on(bench: Callable[..., Bench]) -> None:
 def entries(shop: Bench) -> dict[int, int]:
     """How many entries the state of each level has."""
     found = {}
-    for level in range(shop.ready.query.layout.depth):
+    for level in range(shop.ready.query.stages):
         state = shop.spark.read.format("statestore").option("path", str(shop.ready.lineage.checkpoint))
         found[level] = state.option("operatorId", level).option("stateVarName", "pages").load().count()
     return found

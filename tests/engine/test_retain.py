@@ -201,7 +201,7 @@ def test_what_is_over_is_not_kept(bench: Callable[..., Bench]) -> None:
 def size(shop: Bench) -> int:
     """How many bytes the states of all levels have."""
     found = 0
-    for level in range(shop.ready.query.layout.depth):
+    for level in range(shop.ready.query.stages):
         state = shop.spark.read.format("statestore").option("path", str(shop.ready.lineage.checkpoint))
         pages = state.option("operatorId", level).option("stateVarName", "pages").load()
         found += int(pages.selectExpr("sum(length(user_map_value.value)) AS n").collect()[0].n or 0)

@@ -3,7 +3,7 @@ topics of their own, and which they are depends on the log alone.
 """
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from random import Random
 from typing import Any
@@ -21,6 +21,7 @@ from tests.texts import refused
 
 START = datetime(2024, 1, 1, tzinfo=UTC)
 DELAY = timedelta(seconds=5)
+MICROSECOND = timedelta(microseconds=1)
 DECLARED = """
     CREATE STREAM s (k INT, v BIGINT, at TIMESTAMP) WITH (event_time = 'at', watermark = '5 seconds');
     CREATE TABLE t (id INT PRIMARY KEY, name STRING);
@@ -142,20 +143,32 @@ def check_late(shop: Bench) -> None:
         ("named_hopping", 20, 10, 0, 0),
     ]:
         missed = Counter(
-            (row["_offset"], end)
-            for row in rows
-            if row["at"] is not None and row["_watermark"] is not None
-            for end in ends(row["at"].replace(tzinfo=UTC), size, step, shift)
-            if end + timedelta(seconds=allowed) <= row["_watermark"].replace(tzinfo=UTC)
+            (row["_offset"], end - timedelta(seconds=size), end, watermark, (watermark - end) // MICROSECOND)
+            for row, end, watermark in too_late(rows, size, step, shift, allowed)
         )
         if view == "over":
             assert view not in shop.ready.compiled.late
             continue
         topic = shop.ready.lineage.topic(late_rows(view))
         values: list[Any] = [entry.value for entry in shop.log.read(topic)]
-        assert Counter((value["offset"], value["window_end"]) for value in values) == missed, view
+        told = ("offset", "window_start", "window_end", "watermark", "late_by")
+        assert Counter(tuple(value[name] for name in told) for value in values) == missed, view
     topics = {topic.name for topic in shop.log.topics()}
     assert shop.ready.lineage.topic(late_rows("hopping")) not in topics
+    dropped = [row for row, _, _ in too_late(rows, 20, 10, 3, 0) if row["v"] > 1]
+    assert sum(batch.late["hopping"] for batch in shop.batches) == len(dropped) > 0
+
+
+def too_late(
+    rows: list[Any], size: int, step: int, shift: int, allowed: int
+) -> Iterator[tuple[Any, datetime, datetime]]:
+    """The rule: each row, with the end of each window that it missed, and the watermark that stood before it."""
+    for row in rows:
+        if row["at"] is not None and row["_watermark"] is not None:
+            watermark = row["_watermark"].replace(tzinfo=UTC)
+            for end in ends(row["at"].replace(tzinfo=UTC), size, step, shift):
+                if end + timedelta(seconds=allowed) <= watermark:
+                    yield row, end, watermark
 
 
 def ends(at: datetime, size: int, step: int, shift: int) -> list[datetime]:
@@ -246,6 +259,24 @@ def test_slices_stay_for_the_last_window_that_needs_them(bench: Callable[..., Be
     shop.check()
     assert len(shop.content("hops")) == 2000 * 4
     assert entries(shop) == 64
+
+
+@pytest.mark.spark
+def test_open_windows_are_counted_also_where_nothing_came(bench: Callable[..., Bench]) -> None:
+    shop = bench(f"""{DECLARED}
+        CREATE VIEW filling AS {SUMS};
+        CREATE VIEW hops WITH (emit = 'final') AS
+          SELECT k, window, sum(v) AS n FROM s GROUP BY k, window(at, '20 seconds', '5 seconds');""")
+    times = [START + timedelta(seconds=seconds) for seconds in (1, 11, 21)]
+    shop.append({"s": [{"k": key, "v": 1, "at": at} for key in range(50) for at in times]})
+    shop.drain()
+    assert shop.batches[-1].open == {"filling": 2, "hops": 5}
+    shop.append({"s": [{"k": 1, "v": 1, "at": START + timedelta(seconds=17)}]})
+    shop.drain()
+    assert shop.batches[-1].open == {"filling": 2, "hops": 5}
+    shop.log.punctuate("s", START + timedelta(seconds=30))
+    shop.drain()
+    assert shop.batches[-1].open == {"filling": 0, "hops": 2}
 
 
 def entries(shop: Bench) -> int:

@@ -123,6 +123,20 @@ def test_marks_can_depend_on_an_epoch(log: Log) -> None:
         log.rest("orders", partitions=[2])
 
 
+def test_several_topics_are_punctuated_in_one_frame_or_none(log: Log) -> None:
+    for topic in ("orders", "visits"):
+        log.create_topic(topic, ORDERS, event_time="at")
+    old = Epoch("owner", log.raise_epoch("owner"))
+    newest = Epoch("owner", log.raise_epoch("owner"))
+    before = log.mark().next_frame
+    with pytest.raises(ConditionFailed):
+        log.punctuate(["orders", "visits"], NOON, expect=[old])
+    assert [log.watermark(each) for each in ("orders", "visits")] == [None, None]
+    log.punctuate(["orders", "visits"], NOON, expect=[newest])
+    assert [log.watermark(each) for each in ("orders", "visits")] == [NOON, NOON]
+    assert len([each for each in log.frames(before) if each.punctuation]) == 1
+
+
 def test_implausible_event_times_move_no_watermark(open_log: Opener) -> None:
     now = int(NOON.timestamp() * 1_000_000)
     log = open_log(clock=lambda: now)

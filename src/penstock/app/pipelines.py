@@ -19,7 +19,7 @@ from penstock.app.chronicle import Chronicle, StoreClock
 from penstock.app.counting import Counts
 from penstock.app.keeping import filed, kept
 from penstock.app.place import Opening, Place, place_of
-from penstock.app.progress import Meter, Progress
+from penstock.app.progress import Alert, Meter, Progress
 from penstock.app.sinks import sinks_at_work
 from penstock.app.stores import Where as Store
 from penstock.app.stores import remove
@@ -40,7 +40,6 @@ from penstock.engine.query import Query, Tuning
 from penstock.engine.run import Prepared, Run, epoch_name, prepared, raised_epoch, settings_of
 from penstock.engine.session import session
 from penstock.engine.stages import OnStage, nobody
-from penstock.engine.timing import end_time
 from penstock.engine.topics import ensure_sources
 from penstock.errors import PenstockError
 from penstock.log.opening import opened_log
@@ -188,8 +187,7 @@ def working(at: Opened, watch: Watch = NOBODY, *, anew: bool = False, once: bool
             check_sees_checkpoints(spark, home / LOCK, name)
         ready = prepared(spark, at.pipeline, log, home, anew=anew, plan=plan)
         counts = Counts(log, [relation.topic for relation in at.pipeline.relations])
-        alerts = {view.name: most for view in at.pipeline.views if (most := view.options.late_alert) is not None}
-        meter = Meter(counts, watch.on_progress, lambda frame: run.watermarks(frame), alerts)
+        meter = Meter(counts, watch.on_progress, lambda frame: run.watermarks(frame), _alerts(ready))
         diary = _begun_diary(at, ready)
         # A history has the records of its table.
         topics = {each.name: each.topic for each in at.pipeline.relations if not isinstance(each, History)}
@@ -199,6 +197,15 @@ def working(at: Opened, watch: Watch = NOBODY, *, anew: bool = False, once: bool
         run = Run(spark, log, home, ready, _both(meter.add, chronicle.add), epoch)
         watch.on_ready(ready.lineage.number, at.log)
         yield Working(spark, log, run, meter, chronicle, ready.lineage.number)
+
+
+def _alerts(ready: Prepared) -> dict[str, Alert]:
+    topics = {each.name: each.topic for each in ready.pipeline.relations}
+    return {
+        view.name: Alert(most, frozenset(topics[name] for name in ready.compiled.late_from(view.name)))
+        for view in ready.pipeline.views
+        if (most := view.options.late_alert) is not None
+    }
 
 
 def _begun_diary(at: Opened, ready: Prepared) -> Diary:
@@ -247,7 +254,7 @@ def run_pipeline(  # noqa: PLR0913 (what a command knows)
         heard(os.environ, loaded.pipeline.name, at.lineage) as hear,
     ):
         if close:
-            end_time(at.log, loaded.pipeline)
+            at.run.end_time()
 
         attendance = Attendance(at.spark, watch.on_wait or (lambda _: None)) if loaded.on_cluster else None
         query = at.run.start(once=once, on_stage=watch.on_stage)

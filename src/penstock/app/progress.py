@@ -44,9 +44,17 @@ class Progress:
     alerts: Mapping[str, float] = field(default_factory=dict)
 
 
+@dataclass(frozen=True)
+class Alert:
+    """How many rows of a hundred may be late for a view, of those in the topics from which they come."""
+
+    most: Decimal
+    topics: frozenset[str]
+
+
 class Meter:
-    """`watermarks` tells how far each stream had come before a frame, in microseconds; `alerts` how many rows of a
-    hundred may be late for a view.
+    """`watermarks` tells how far each stream had come before a frame, in microseconds; `alerts` for which views late
+    rows are told when there are too many.
     """
 
     def __init__(
@@ -54,7 +62,7 @@ class Meter:
         counts: Counts,
         on_progress: Callable[[Progress], None],
         watermarks: Callable[[int], Mapping[str, int]] = lambda _: {},
-        alerts: Mapping[str, Decimal] = MappingProxyType({}),
+        alerts: Mapping[str, Alert] = MappingProxyType({}),
     ) -> None:
         self._alerts = alerts
         self._watermarks = watermarks
@@ -83,7 +91,9 @@ class Meter:
             late.update(each.late)
         end = done[-1].end
         read = [self._counts.between(each.start, each.end) for each in done]
-        frames, records = sum(each.frames for each in read), sum(sum(each.records.values()) for each in read)
+        frames, records = sum(each.frames for each in read), Counter[str]()
+        for some in read:
+            records.update(some.records)
         lag = self._counts.after(end, MOST_LAG)
         seconds = sum(each.took.total_seconds() for each in done)
         letters = sum(each.letters for each in done)
@@ -91,7 +101,7 @@ class Meter:
             done[-1].batch,
             len(done),
             frames,
-            records,
+            records.total(),
             seconds,
             lag,
             dict(changes),
@@ -102,9 +112,12 @@ class Meter:
             self._alarming(late, records),
         )
 
-    def _alarming(self, late: Mapping[str, int], records: int) -> dict[str, float]:
-        shares = {view: 100 * late.get(view, 0) / max(records, 1) for view in self._alerts}
-        return {view: share for view, share in shares.items() if share > self._alerts[view]}
+    def _alarming(self, late: Mapping[str, int], records: Mapping[str, int]) -> dict[str, float]:
+        shares = {
+            view: 100 * late.get(view, 0) / max(sum(records.get(topic, 0) for topic in alert.topics), 1)
+            for view, alert in self._alerts.items()
+        }
+        return {view: share for view, share in shares.items() if share > self._alerts[view].most}
 
 
 def time_of(micros: int) -> datetime:

@@ -4,6 +4,7 @@ It is said in joins: in a view it is kept right, in plain Spark it runs as a bat
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
@@ -11,10 +12,11 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 from pyspark.sql.types import NumericType, StructType, TimestampType
 
-from penstock.engine.eventtime import length_of, quoted, seconds
+from penstock.engine.eventtime import length_of, quoted, seconds, unused_prefix
 from penstock.errors import EngineError
 
-START, STEP = "_start", "_step"
+MOST_FILLED = 100_000
+"""Intervals between two of a key's that are filled: beyond that, as where a clock says 1970, there is a gap."""
 
 
 def compare_with(
@@ -29,24 +31,52 @@ def compare_with(
     """`compare_with(visits_by_hour, shift="7 days", keys="page")`: this hour against the same hour last week.
 
     `time` is the column of the interval: a window, or its start, then `every` says how long intervals are. There is a
-    row for every interval between the first and the last of its keys. Every other column `x` is followed by
-    `earlier_x`; numbers that are missing are `fill`, other values NULL.
+    row for every interval between the first and the last of its keys, unless more than 100,000 are missing between two.
+    Every other column `x` is followed by `earlier_x`; numbers that are missing are `fill`, other values NULL.
     """
+    own = _Own.of(frame)
     by = [keys] if isinstance(keys, str) else list(keys)
     counted = _is_counted(frame, time, every)
     start, step = _interval(frame, time, every, counted=counted)
     values = [name for name in frame.columns if name != time and name not in by]
-    held = frame.select(*map(_column, by), start.alias(START), step.alias(STEP), *map(_column, values))
-    grid = _grid(held, by)
-    now = _renamed(held, by, values, "now", sf.expr(START))
-    before = _renamed(held, by, values, "before", sf.expr(f"{START} + {_span(shift, counted=counted)}"))
-    joined = grid.join(now, _matched(grid, now, by, "now"), "left")
-    joined = joined.join(before, _matched(grid, before, by, "before"), "left")
-    begun, ended = (f"timestamp_micros({each})" if counted else each for each in (START, f"{START} + {STEP}"))
+    held = frame.select(*map(_column, by), start.alias(own.start), step.alias(own.step), *map(_column, values))
+    grid = _grid(held, by, own)
+    now = _renamed(held, by, values, own.now, own, sf.expr(own.start))
+    earlier = sf.expr(f"{own.start} + {_span(shift, counted=counted)}")
+    before = _renamed(held, by, values, own.before, own, earlier)
+    joined = grid.join(now, _matched(grid, now, by, own.now, own), "left")
+    joined = joined.join(before, _matched(grid, before, by, own.before, own), "left")
+    ends = (own.start, f"{own.start} + {own.step}")
+    begun, ended = (f"timestamp_micros({each})" if counted else each for each in ends)
     is_window = isinstance(frame.schema[time].dataType, StructType)
     shown = sf.expr(f"named_struct('start', {begun}, 'end', {ended})" if is_window else begun)
-    filled = [_filled(frame, name, prefix, fill) for name in values for prefix in ("now", "before")]
+    filled = [
+        value
+        for name in values
+        for value in (
+            _filled(frame, name, own.now, fill).alias(name),
+            _filled(frame, name, own.before, fill).alias(f"earlier_{name}"),
+        )
+    ]
     return joined.select(*map(_column, by), shown.alias(time), *filled)
+
+
+@dataclass(frozen=True)
+class _Own:
+    """The names of columns of our own: an interval's start and length, the start of the next; and what those of rows
+    that are looked up begin with.
+    """
+
+    start: str
+    step: str
+    next: str
+    now: str
+    before: str
+
+    @classmethod
+    def of(cls, frame: DataFrame) -> "_Own":
+        prefix = unused_prefix(frame)
+        return cls(*(prefix + name for name in ("start", "step", "next", "now_", "before_")))
 
 
 def _is_counted(frame: DataFrame, time: str, every: str | timedelta | None) -> bool:
@@ -89,34 +119,37 @@ def _span(duration: str | timedelta, *, counted: bool) -> str:
     )
 
 
-def _grid(held: DataFrame, by: Sequence[str]) -> DataFrame:
-    """Every interval from the first to the last, for each key."""
-    spans = held.groupBy(*map(_column, by)).agg(
-        sf.expr(f"min({START})").alias("_first"),
-        sf.expr(f"max({START})").alias("_last"),
-        sf.expr(f"min({STEP})").alias(STEP),
-    )
-    each = sf.expr(f"explode(sequence(_first, _last, {STEP}))").alias(START)
-    return spans.select(*map(_column, by), STEP, each)
+def _grid(held: DataFrame, by: Sequence[str], own: _Own) -> DataFrame:
+    """Every interval of a key, and those that are missing between it and the next one."""
+    starts = held.groupBy(*map(_column, by), own.start).agg(sf.expr(f"min({own.step})").alias(own.step))
+    parted = f"PARTITION BY {', '.join(map(quoted, by))} " if by else ""
+    following = starts.withColumn(own.next, sf.expr(f"lead({own.start}) OVER ({parted}ORDER BY {own.start})"))
+    # Of long intervals so many would be longer than all times.
+    far = f"coalesce({own.next} > try_add({own.start}, try_multiply({own.step}, {MOST_FILLED})), false)"
+    missing = f"sequence({own.start}, if({far}, {own.start}, coalesce({own.next}, {own.start})), {own.step})"
+    each = f"filter({missing}, at -> at = {own.start} OR at < {own.next})"
+    filled = following.select(*map(_column, by), own.step, sf.expr(each).alias(own.next))
+    return filled.select(*map(_column, by), own.step, sf.expr(f"explode({own.next})").alias(own.start))
 
 
-def _renamed(held: DataFrame, by: Sequence[str], values: Sequence[str], prefix: str, start: Column) -> DataFrame:
-    names = [(name, f"_{prefix}_{name}") for name in (*by, *values)]
-    return held.select(start.alias(f"_{prefix}{START}"), *(_column(name).alias(new) for name, new in names))
+def _renamed(
+    held: DataFrame, by: Sequence[str], values: Sequence[str], prefix: str, own: _Own, start: Column
+) -> DataFrame:
+    names = [(name, prefix + name) for name in (*by, *values)]
+    return held.select(start.alias(prefix + own.start), *(_column(name).alias(new) for name, new in names))
 
 
-def _matched(grid: DataFrame, other: DataFrame, by: Sequence[str], prefix: str) -> Column:
-    matched = grid[START] == other[f"_{prefix}{START}"]
+def _matched(grid: DataFrame, other: DataFrame, by: Sequence[str], prefix: str, own: _Own) -> Column:
+    matched = grid[own.start] == other[prefix + own.start]
     for name in by:
-        matched = matched & grid[quoted(name)].eqNullSafe(other[quoted(f"_{prefix}_{name}")])
+        matched = matched & grid[quoted(name)].eqNullSafe(other[quoted(prefix + name)])
     return matched
 
 
 def _filled(frame: DataFrame, name: str, prefix: str, fill: Any) -> Column:
     field = frame.schema[name]
-    found = sf.col(quoted(f"_{prefix}_{name}"))
-    value = sf.coalesce(found, sf.lit(fill).cast(field.dataType)) if isinstance(field.dataType, NumericType) else found
-    return value.alias(name if prefix == "now" else f"earlier_{name}")
+    found = sf.col(quoted(prefix + name))
+    return sf.coalesce(found, sf.lit(fill).cast(field.dataType)) if isinstance(field.dataType, NumericType) else found
 
 
 def _column(name: str) -> Column:

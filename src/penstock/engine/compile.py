@@ -61,6 +61,13 @@ class Compiled:
         key = tuple(names[number] for number in flow.key or ())
         return key if can_be_key(self.schemas[view], key) else ()
 
+    def late_from(self, view: str) -> set[str]:
+        """The relations whose rows can be late for the view."""
+        above = self.graph.upstream(self.graph.late[view]) if view in self.graph.late else set()
+        return {
+            each.title for each in self.graph.operators if each.kind in ("source", "evaluated") and each.id in above
+        }
+
 
 def door_of(spark: SparkSession) -> Handle:
     jvm = spark._jvm
@@ -135,7 +142,7 @@ class _Compiler:
         self._check_matched(view, asked._jdf.queryExecution().analyzed())
         self._check_read(view, asked._jdf.queryExecution().analyzed())
         frame = self._times.timely(asked, view)
-        self._add(view, frame, self._times.late(asked, view))
+        self._add(view, frame, asked)
         self._keep(view.name, frame)
         self._times.learn(view, self._door.planned(frame._jdf))
         if self._times.opened(view, frame):
@@ -144,14 +151,15 @@ class _Compiler:
             self._declare(view.name, frame._jdf.schema())
         del self._pending[self._under_way.pop().lower()]
 
-    def _add(self, view: View, frame: DataFrame, late: Sequence[DataFrame]) -> None:
-        """The view joins the graph, with its late rows, or is refused with its place in the file."""
+    def _add(self, view: View, frame: DataFrame, asked: DataFrame) -> None:
+        """The view joins the graph, with the late rows of what was asked, or is refused with its place in the file."""
         query = view.query
 
         def place(line: int, column: int) -> Spot | None:
             return spot_in(query, line, column) if isinstance(query, Sql) else view.spot
 
         try:
+            late = self._times.late(asked, view)
             check_columns(view, frame._jdf.schema())
             key = declared_key(view, frame._jdf.schema())
             reader = Reader(self._door, view.name, place)

@@ -11,11 +11,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 from pyspark.sql.types import MapType, VariantType
 
-from penstock.engine.eventtime import event_time_of, length_of, quoted, seconds
+from penstock.engine.eventtime import event_time_of, length_of, quoted, seconds, unused_prefix
 from penstock.errors import EngineError, did_you_mean
-
-MOMENT = "_moment"
-COPY, EARLIER = "_copy", "_earlier"
 
 
 def deduplicate(
@@ -35,15 +32,16 @@ def deduplicate(
         _check(frame, name)
     by = ", ".join(map(quoted, known))
     order = ", ".join(quoted(field.name) for field in frame.schema if not isinstance(field.dataType, _UNORDERED)) or by
-    timed = frame.withColumn(MOMENT, sf.window(sf.col(quoted(at)), "1 microsecond"))
-    once = timed.withColumn(COPY, sf.expr(f"row_number() OVER (PARTITION BY {by}, {MOMENT} ORDER BY {order})"))
-    first = once.where(f"{COPY} = 1")
+    moment, copy, earlier = (unused_prefix(frame) + name for name in ("moment", "copy", "earlier"))
+    timed = frame.withColumn(moment, sf.window(sf.col(quoted(at)), "1 microsecond"))
+    once = timed.withColumn(copy, sf.expr(f"row_number() OVER (PARTITION BY {by}, {moment} ORDER BY {order})"))
+    first = once.where(f"{copy} = 1")
     if length_of(within):
-        earlier = (
+        count = (
             f"count(1) OVER (PARTITION BY {by} ORDER BY {quoted(at)} RANGE BETWEEN "
             f"INTERVAL '{seconds(within)}' SECOND PRECEDING AND INTERVAL '0.000001' SECOND PRECEDING)"
         )
-        first = first.withColumn(EARLIER, sf.expr(earlier)).where(f"{EARLIER} = 0")
+        first = first.withColumn(earlier, sf.expr(count)).where(f"{earlier} = 0")
     columns = [quoted(name) for name in frame.columns]
     return first.select(*columns).unionAll(frame.where(sf.col(quoted(at)).isNull()).select(*columns))
 

@@ -22,6 +22,14 @@ def event_time_of(frame: DataFrame) -> str:
     return str(found.pop())
 
 
+def unused_prefix(frame: DataFrame) -> str:
+    """With which no column's name begins, so that columns of our own can have it."""
+    prefix = "_"
+    while any(name.startswith(prefix) for name in frame.columns):
+        prefix += "_"
+    return prefix
+
+
 def quoted(name: str) -> str:
     return f"`{name.replace('`', '``')}`"
 

@@ -96,8 +96,10 @@ class Query:
         return any(way is not None and self._door.same(way, other) for way in ways)
 
     def open_windows(self) -> dict[str, int]:
-        """How many windows each view waits for, as far as the last batch has told; views without windows have none."""
-        counts = dict(self._open.take())
+        """How many windows each view has open, as far as batches have told since the run began; views without windows
+        have none. Sessions are not counted.
+        """
+        counts = dict(self._open.counted())
         found: dict[str, int] = {}
         for view, (sink, _) in self._graph.views.items():
             told = [counts[each] for each in self._graph.upstream(sink) if each in counts]

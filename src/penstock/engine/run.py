@@ -34,7 +34,7 @@ from penstock.engine.sinks import Sinks
 from penstock.engine.source import NO_TIME, columns_of, other_streams, stream_topic, watermark_at
 from penstock.engine.stages import OnStage, Stage, nobody
 from penstock.engine.static import static_streams
-from penstock.engine.timing import marks_of, others_of, retains
+from penstock.engine.timing import end_time, marks_of, others_of, retains
 from penstock.engine.topics import ensure_sources
 from penstock.engine.whole import check_not_compacted_by_others, check_whole
 from penstock.errors import ConditionFailed, EngineError, PenstockError
@@ -156,6 +156,13 @@ class Run:
                 self._become_current()
             except ConditionFailed as error:
                 raise self._overtaken() from error
+
+    def end_time(self) -> None:
+        """Every window closes: see `timing.end_time`."""
+        try:
+            end_time(self._log, self._ready.pipeline, self._epoch)
+        except ConditionFailed as error:
+            raise self._overtaken() from error
 
     def _become_current(self) -> None:
         self._current = True

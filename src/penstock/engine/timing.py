@@ -14,6 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from penstock.engine.nodes import Handle
 from penstock.errors import EngineError
+from penstock.log import Epoch
 from penstock.log.protocol import OrderedLog
 from penstock.log.standing import By
 from penstock.model import History, Pipeline, Stream, Table, View
@@ -68,11 +69,13 @@ def known_of(relation: Stream | Table) -> dict[str, str]:
     return {"stream": "true", "eventTime": relation.event_time, "plausible": plausible}
 
 
-def end_time(log: OrderedLog, pipeline: Pipeline) -> None:
-    """Says in the log that for this pipeline no more events come: what is appended later is late."""
-    for relation in pipeline.relations:
-        if isinstance(relation, Stream) and relation.event_time:
-            log.punctuate(relation.topic, END, scope=pipeline.name)
+def end_time(log: OrderedLog, pipeline: Pipeline, epoch: Epoch) -> None:
+    """Says in the log that for this pipeline no more events come, of any stream, if its run is still the newest: what
+    is appended later is late.
+    """
+    streams = [each for each in pipeline.relations if isinstance(each, Stream) and each.event_time]
+    if topics := sorted({each.topic for each in streams}):
+        log.punctuate(topics, END, scope=pipeline.name, expect=[epoch])
 
 
 def others_of(relation: Stream | Table, relations: Iterable[Stream | Table]) -> list[str]:

@@ -293,12 +293,15 @@ class Log:
         for part in parts:
             self._disk.remove(self.folder / "staged" / str(part.file))
 
-    def punctuate(self, topic: str, until: datetime, *, scope: str = "", expect: Sequence[Condition] = ()) -> Appended:
-        """Says in the log that the topic will bring nothing before `until` any more; for everybody, or for the
-        readers of one scope.
+    def punctuate(
+        self, topics: str | Sequence[str], until: datetime, *, scope: str = "", expect: Sequence[Condition] = ()
+    ) -> Appended:
+        """Says in the log, in one frame, that the topics will bring nothing before `until` any more; for everybody, or
+        for the readers of one scope.
         """
-        self.topic(topic)
-        return self._commit(Draft(punctuation=(Punctuation(topic, micros(until), scope),), expect=tuple(expect)))
+        named = [self.topic(each).name for each in ([topics] if isinstance(topics, str) else topics)]
+        said = tuple(Punctuation(each, micros(until), scope) for each in named)
+        return self._commit(Draft(punctuation=said, expect=tuple(expect)))
 
     def rest(
         self,

@@ -188,7 +188,7 @@ class OrderedLog(Protocol):
         far_times: bool = False,
     ) -> AnyAppended: ...
     def punctuate(
-        self, topic: str, until: datetime, *, scope: str = "", expect: Sequence[Condition] = ()
+        self, topics: str | Sequence[str], until: datetime, *, scope: str = "", expect: Sequence[Condition] = ()
     ) -> AnyAppended: ...
     def rest(
         self,

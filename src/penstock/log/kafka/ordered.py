@@ -287,13 +287,14 @@ class OrderedKafkaLog:
         return self._seen(self.plain.commit(draft))
 
     def punctuate(
-        self, topic: str, until: datetime, *, scope: str = "", expect: Sequence[Condition] = ()
+        self, topics: str | Sequence[str], until: datetime, *, scope: str = "", expect: Sequence[Condition] = ()
     ) -> KafkaAppended:
-        """Says in the order that the topic will bring nothing before `until` any more; for everybody, or for the
-        readers of one scope.
+        """Says in the order, at one place, that the topics will bring nothing before `until` any more; for everybody,
+        or for the readers of one scope.
         """
-        self.topic(topic)
-        return self._commit(Draft(punctuation=(Punctuation(topic, micros(until), scope),), expect=tuple(expect)))
+        named = [self.topic(each).name for each in ([topics] if isinstance(topics, str) else topics)]
+        said = tuple(Punctuation(each, micros(until), scope) for each in named)
+        return self._commit(Draft(punctuation=said, expect=tuple(expect)))
 
     def rest(
         self,

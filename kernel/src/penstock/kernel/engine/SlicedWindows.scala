@@ -3,7 +3,7 @@ package penstock.kernel.engine
 import java.util.{ArrayList, HashMap => JavaHashMap, Map => JavaMap, TreeMap, TreeSet}
 import org.apache.spark.unsafe.Platform
 import penstock.kernel.state.{Key, PageStore, Slot, WindowPages}
-import scala.jdk.CollectionConverters._
+import scala.collection.mutable.ArrayBuffer
 
 /** Windows made of slices, at work on one slot.
   *
@@ -15,7 +15,7 @@ final class SlicedWindows(operator: Slices, pageLimit: Int) extends Clocked {
   private val length = operator.length
   private val gathering = operator.aggregate.gathering
 
-  override def run(inbox: JavaMap[Key, Rows], ticks: Array[Long], pages: PageStore, open: OpenWindows, out: Output): Unit = {
+  override def run(inbox: JavaMap[Key, Rows], ticks: Array[Long], pages: PageStore, open: Spans => Unit, out: Output): Unit = {
     val stored = pages.header
     val agenda = Agenda.read(stored, operator.clocks)
     val before = agenda.watermark
@@ -29,16 +29,31 @@ final class SlicedWindows(operator: Slices, pageLimit: Int) extends Clocked {
     }
     if (now > before) ends(agenda.windows, before, now).forEach(end => show(end, agenda, batch, out))
     batch.close(agenda, now)
-    open.add((operator.id, ends(agenda.windows, now, Long.MaxValue).asScala))
+    open(Spans(slide, after(agenda.windows, now)))
     val bytes = agenda.bytes
     if (!java.util.Arrays.equals(bytes, stored)) pages.header = bytes
   }
+
+  /** The ends of the windows that have slices, after `now`: the first and the last of those that follow each other. */
+  private def after(firsts: TreeSet[java.lang.Long], now: Long): Array[Long] = {
+    val found = ArrayBuffer.empty[Long]
+    firsts.forEach { first =>
+      val from = next(first, now)
+      val until = first + (length - slide) / slide * slide
+      if (found.nonEmpty && from <= found.last + slide) found(found.size - 1) = math.max(found.last, until)
+      else if (from <= until) found ++= Seq(from, until)
+    }
+    found.toArray
+  }
+
+  /** The first end from `first` on that is after `now`. */
+  private def next(first: Long, now: Long): Long = if (first > now) first else first + ((now - first) / slide + 1) * slide
 
   /** The ends of the windows that have slices, after `before` and until `now`. */
   private def ends(firsts: TreeSet[java.lang.Long], before: Long, now: Long): TreeSet[java.lang.Long] = {
     val found = new TreeSet[java.lang.Long]()
     firsts.forEach { first =>
-      var end = if (first > before) first.toLong else first + ((before - first) / slide + 1) * slide
+      var end = next(first, before)
       while (end <= now && end <= last(first)) {
         found.add(end)
         end += slide

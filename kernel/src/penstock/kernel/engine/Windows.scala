@@ -9,8 +9,8 @@ import scala.jdk.CollectionConverters._
 
 /** Who takes the rows of a slot and hears how far clocks have come. */
 trait Clocked {
-  /** `ticks` has the new times of the first clocks, `Windows.None` where there is none. */
-  def run(inbox: JavaMap[Key, Rows], ticks: Array[Long], pages: PageStore, open: OpenWindows, out: Output): Unit
+  /** `ticks` has the new times of the first clocks, `Windows.None` where there is none; `open` is told which windows are open then. */
+  def run(inbox: JavaMap[Key, Rows], ticks: Array[Long], pages: PageStore, open: Spans => Unit, out: Output): Unit
 }
 
 /** An operator with windows, at work on one slot.
@@ -29,7 +29,7 @@ final class Windows(operator: Operator, timing: Timing, pageLimit: Int) extends 
   private val sums = operator.sums
   private val key = new UnsafeRow(operator.keyWidth)
 
-  override def run(inbox: JavaMap[Key, Rows], ticks: Array[Long], pages: PageStore, open: OpenWindows, out: Output): Unit = {
+  override def run(inbox: JavaMap[Key, Rows], ticks: Array[Long], pages: PageStore, open: Spans => Unit, out: Output): Unit = {
     val stored = pages.header
     val agenda = Agenda.read(stored, timing.clocks)
     val before = agenda.watermark
@@ -39,7 +39,7 @@ final class Windows(operator: Operator, timing: Timing, pageLimit: Int) extends 
     val ends = new TreeSet[java.lang.Long](coming.keySet)
     if (now > before) ends.addAll(agenda.until(now))
     ends.forEach(end => window(end, coming.get(end), before, now, agenda, pages, out))
-    open.add((operator.id, agenda.windows.asScala))
+    open(Spans(1, agenda.windows.asScala.toArray.flatMap(end => Array(end.longValue, end.longValue))))
     val bytes = agenda.bytes
     if (!java.util.Arrays.equals(bytes, stored)) pages.header = bytes
   }

@@ -36,7 +36,7 @@ final class Levels(levels: Seq[Seq[Chain]], random: Random, slots: Int = 4, limi
   /** What leaves the last level. */
   def batch(envelopes: Iterable[Array[Byte]]): Seq[Array[Byte]] =
     running.foldLeft(envelopes.toSeq)((arriving, level) => Levels.shuffled(arriving, random).groupBy(Envelope.group(_, slots)).toSeq.flatMap {
-      case (group, rows) => level.get((group >>> 32).toInt).fold(rows)(_.run(rows.iterator, pages(group, _), new OpenWindows).toSeq)
+      case (group, rows) => level.get((group >>> 32).toInt).fold(rows)(_.run(rows.iterator, pages(group, _), (_, _) => ()).toSeq)
     })
 
   private def pages(group: Long, position: Int): MapStore = {

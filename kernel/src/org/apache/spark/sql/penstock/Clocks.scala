@@ -133,11 +133,10 @@ final class Clocks(streams: Map[String, String], views: Map[String, ViewClocks])
     }
     val sides = bounds.of(join)
     of(if (fromLeft) join.left else join.right, column).map { found =>
-      if (!always || sides.isEmpty || !sides.forall(_.clock.closes)) found.copy(complete = false)
-      else {
-        val mine = sides.find(_.side == (if (fromLeft) 0 else 1)).get
-        delayed(found, column, mine, sides.map(_.clock.delay).max).copy(streams = sides.flatMap(_.clock.streams).toSet ++ found.streams)
-      }
+      // Rows that the join still takes are not late above it, whether it closes or not.
+      val met = found.copy(streams = sides.flatMap(_.clock.streams).toSet ++ found.streams)
+      if (!always || sides.isEmpty || !sides.forall(_.clock.closes)) met.copy(complete = false)
+      else delayed(met, column, sides.find(_.side == (if (fromLeft) 0 else 1)).get, sides.map(_.clock.delay).max)
     }
   }
 

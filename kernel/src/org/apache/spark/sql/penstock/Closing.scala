@@ -45,13 +45,15 @@ final class Closing(node: LogicalPlan, val bounds: Seq[TimeBound], allowed: Long
   /** What is kept how long, for people. */
   def text: String = {
     val watermark = s"the watermark of ${streams.mkString(" and ")}"
+    val ended = s"when $watermark passes their end${Closing.by(Seq(bounds.map(_.clock.delay).max + allowed))}"
     node match {
-      case _: Session => s"bounded by the open sessions: freed when $watermark passes their end"
-      case Aggregate(_, _, _: Session, _) => s"bounded by the open sessions: freed when $watermark passes their end"
+      case _: Session => s"bounded by the open sessions: freed $ended"
+      case Aggregate(_, _, _: Session, _) => s"bounded by the open sessions: freed $ended"
       case _: Held => s"bounded by the rows that wait: shown, and freed, when $watermark passes their end"
-      case _ if first.keyed => s"bounded by the open windows: freed when $watermark passes their end"
-      case _ => s"bounded by a range of time: rows are freed when $watermark passes their time${
-          bounds.map(bound => Closing.span(bound.behind)).distinct.filter(_.nonEmpty).mkString(" by ", " or ", "")}"
+      case _ if first.keyed => s"bounded by the open windows: freed $ended"
+      case _: Join => s"bounded by a range of time: rows are freed when $watermark passes their time${Closing.by(bounds.map(_.behind + allowed))}"
+      case _ =>
+        s"bounded by a range of time: rows are freed when $watermark passes their time${Closing.by(bounds.map(bound => bound.behind + bound.clock.delay + allowed))}"
     }
   }
 
@@ -67,6 +69,8 @@ final class Closing(node: LogicalPlan, val bounds: Seq[TimeBound], allowed: Long
 }
 
 object Closing {
+  private def by(micros: Seq[Long]): String = micros.map(span).distinct.filter(_.nonEmpty).reduceOption((a, b) => s"$a or $b").fold("")(" by " + _)
+
   /** So many microseconds, for people. */
   def span(micros: Long): String =
     if (micros <= 0) "" else IntervalUtils.toDayTimeIntervalString(micros, ANSI_STYLE, DAY, SECOND).replaceAll("(INTERVAL '| DAY TO SECOND|')", "")

@@ -11,23 +11,35 @@ import scala.collection.mutable
 final class LateRows(eventTimes: Map[String, String], lateness: Lateness) {
 
   /** Where others than the stream's own decide which rows there are, or how many become of one, they are looked for before that: they are rows of the
-    * stream, whatever they would have met.
+    * stream, whatever they would have met. Rows that are left out and cannot be told are refused.
     */
   def of(input: LogicalPlan, bound: TimeBound): Seq[LogicalPlan] = {
     val own = without(input, _.isInstanceOf[OuterReference])
-    if (isKnown(own, bound)) Nil else found(own, bound)
+    if (isKnown(own, bound)) Nil
+    else {
+      val late = found(own, bound)
+      if (late.isEmpty && lateness.stamped(input, bound).isDefined)
+        throw new Unsupported(bound.value.sql, "nothing tells which rows of a stream come too late for it")
+      late
+    }
   }
 
-  /** A time whose late rows have been looked for, under conditions, for its windows; without windows, for all that has the time. */
-  private case class Known(at: ExprId, windows: Seq[Expression], under: Set[Expression]) {
-    def covers(other: Known): Boolean = at == other.at && (windows.isEmpty || windows == other.windows) && under.subsetOf(other.under)
+  /** A time that is made from a stream's, whose late rows by the watermarks of `streams` have been looked for, under conditions, for its windows; without
+    * windows, for all that has the time.
+    */
+  private case class Known(source: Attribute, at: Expression, windows: Seq[Expression], streams: Set[String], under: Set[Expression]) {
+    /** Whether what is late for the other is late here. Nothing that is made from a stream's time is over before it. */
+    def covers(other: Known): Boolean = source.exprId == other.source.exprId && streams.subsetOf(other.streams) && under.subsetOf(other.under) &&
+      (if (windows.isEmpty) at.isInstanceOf[Attribute] || at == other.at else at == other.at && windows == other.windows)
   }
   private val known = mutable.ArrayBuffer.empty[Known]
 
   /** Whether an operator below has left the rows out already, for the same windows. */
   private def isKnown(input: LogicalPlan, bound: TimeBound): Boolean = {
     val under = input.collect { case Filter(condition, _) => JoinPlan.conjuncts(condition) }.flatten.filterNot(Lateness.isIn).map(_.canonicalized).toSet
-    val asked = sources(input, bound).map { case (_, at, windows) => Known(at.exprId, windows.map(_.canonicalized), under) }
+    val asked = sources(input, bound).map { case (_, at, windows) =>
+      Known(at.references.head, at.canonicalized, windows.map(_.canonicalized), bound.clock.streams, under)
+    }
     val before = asked.nonEmpty && asked.forall(each => known.exists(_.covers(each)))
     known ++= asked
     before
@@ -60,18 +72,18 @@ final class LateRows(eventTimes: Map[String, String], lateness: Lateness) {
 
   private def before(input: LogicalPlan, bound: TimeBound): Seq[LogicalPlan] = sources(input, bound).flatMap { case (base, at, windows) =>
     new Stamping(eventTimes, bound.clock.streams).of(without(base, _.isInstanceOf[PlanExpression[_]]), at).flatMap(found => found.record.map { record =>
+      // A time in a window that is not the row's own is no time of it.
+      val within = found.over(plan => at.collect { case TimeWindows.Within(inside) => inside }.reduceOption(And(_, _)).fold(plan)(Filter(_, plan)))
       if (windows.isEmpty) {
-        val late = lateness.left(Add(TimeWindows.micros(at), Literal(1L, LongType)), found)
-        letters(record, (LateRows.None, LateRows.None), bound.copy(value = at, clock = bound.clock.copy(shape = Shape.Time)), found, Filter(late, found.plan))
+        val late = lateness.left(Add(TimeWindows.micros(at), Literal(1L, LongType)), within)
+        letters(record, (LateRows.None, LateRows.None), bound.copy(value = at, clock = bound.clock.copy(shape = Shape.Time)), within, Filter(late, within.plan))
       } else {
         val window = AttributeReference("window", windows.head.dataType)()
-        val columns = (at +: found.more(Nil)).distinctBy(_.exprId)
-        val each = Expand(windows.map(_ +: columns), window +: columns, found.plan)
+        val columns = (at.references.toSeq ++ within.more(Nil)).distinctBy(_.exprId)
+        val each = Expand(windows.map(_ +: columns), window +: columns, within.plan)
         val (start, end) = (GetStructField(window, 0), GetStructField(window, 1))
-        val moment = TimeWindows.micros(at)
-        val inside = And(LessThanOrEqual(TimeWindows.micros(start), moment), LessThan(moment, TimeWindows.micros(end)))
-        val missed = Filter(And(inside, lateness.left(TimeWindows.micros(end), found)), each)
-        letters(record, (start, end), bound.copy(value = window, clock = bound.clock.copy(shape = Shape.Window(-1), delay = 0)), found, missed)
+        val missed = Filter(And(TimeWindows.isWithin(start, at, end), lateness.left(TimeWindows.micros(end), within)), each)
+        letters(record, (start, end), bound.copy(value = window, clock = bound.clock.copy(shape = Shape.Window(-1), delay = 0)), within, missed)
       }
     })
   }
@@ -81,19 +93,19 @@ final class LateRows(eventTimes: Map[String, String], lateness: Lateness) {
     JoinPlan.conjuncts(condition).filterNot(_.exists(others)).reduceOption(And(_, _)).fold(child)(Filter(_, child))
   }
 
-  private def sources(input: LogicalPlan, bound: TimeBound): Seq[(LogicalPlan, Attribute, Seq[Expression])] =
+  private def sources(input: LogicalPlan, bound: TimeBound): Seq[(LogicalPlan, Expression, Seq[Expression])] =
     if (bound.clock.shape == Shape.Time) beside(input, bound.value).map { case (base, at) => (base, at, Nil) } else made(input, bound.value)
 
   /** The plan before joins, the time in it, and the windows that a row may be in; for each branch of a union. */
-  private def made(plan: LogicalPlan, value: Expression): Seq[(LogicalPlan, Attribute, Seq[Expression])] = TimeWindows.bare(value) match {
+  private def made(plan: LogicalPlan, value: Expression): Seq[(LogicalPlan, Expression, Seq[Expression])] = TimeWindows.bare(value) match {
     case column: Attribute => madeIn(plan, column)
     case GetStructField(inside, _, _) => made(plan, inside)
     case TimeWindows.Made(time, _) => beside(plan, time).map { case (base, at) => (base, at, Seq(moved(value, time, at))) }
     case TimeWindows.Gap(time) => beside(plan, time).map { case (base, at) => (base, at, Nil) }
-    case _ => Nil
+    case _ => Nil // `of` refuses it
   }
 
-  private def madeIn(plan: LogicalPlan, column: Attribute): Seq[(LogicalPlan, Attribute, Seq[Expression])] = plan match {
+  private def madeIn(plan: LogicalPlan, column: Attribute): Seq[(LogicalPlan, Expression, Seq[Expression])] = plan match {
     case Project(items, child) => items.find(_.exprId == column.exprId).toSeq.flatMap(item => made(child, TimeWindows.bare(item)))
     case expand: Expand =>
       val windows = expand.projections.map(_(expand.output.indexWhere(_.exprId == column.exprId)))
@@ -108,19 +120,25 @@ final class LateRows(eventTimes: Map[String, String], lateness: Lateness) {
     case _ => plan.children.find(_.outputSet.contains(column)).toSeq.flatMap(madeIn(_, column))
   }
 
-  private def moved(window: Expression, from: Expression, to: Attribute): Expression =
+  private def moved(window: Expression, from: Expression, to: Expression): Expression =
     TimeWindows.bare(window).transform { case e if e.semanticEquals(from) => to }
 
-  /** The side of the joins that a time comes from, and the column there. */
-  private def beside(plan: LogicalPlan, time: Expression): Seq[(LogicalPlan, Attribute)] = time match {
-    case column: Attribute if !plan.exists({ case _: Join | _: AsOfJoin | _: Union => true; case _ => false }) => Seq((plan, column))
-    case column: Attribute => plan match {
-      case Project(items, child) => items.find(_.exprId == column.exprId).map(TimeWindows.bare).toSeq.flatMap(beside(child, _))
-      case union: Union => union.children.flatMap(child => beside(child, child.output(union.output.indexWhere(_.exprId == column.exprId))))
-      case _ => plan.children.find(_.outputSet.contains(column)).toSeq.flatMap(beside(_, column))
-    }
+  /** The side of the joins that a time comes from, and what it is there; for each branch of a union, and each window that a row may be in. */
+  private def beside(plan: LogicalPlan, time: Expression): Seq[(LogicalPlan, Expression)] = (plan, time.references.toSeq) match {
+    case (_, Seq(_)) if !plan.exists({ case _: Join | _: AsOfJoin | _: Union => true; case _ => false }) => Seq((plan, time))
+    case (Project(items, child), Seq(column)) => items.find(_.exprId == column.exprId).toSeq.flatMap(item => beside(child, put(time, column, item)))
+    case (union: Union, Seq(column)) =>
+      val at = union.output.indexWhere(_.exprId == column.exprId)
+      union.children.flatMap(child => beside(child, put(time, column, child.output(at))))
+    case (expand: Expand, Seq(column)) =>
+      val at = expand.output.indexWhere(_.exprId == column.exprId)
+      expand.projections.map(each => put(time, column, each(at))).distinctBy(_.canonicalized).flatMap(beside(expand.child, _))
+    case (_, Seq(column)) => plan.children.find(_.outputSet.contains(column)).toSeq.flatMap(beside(_, time))
     case _ => Nil
   }
+
+  private def put(time: Expression, column: Attribute, value: Expression): Expression =
+    TimeWindows.bare(time.transform { case same: Attribute if same.exprId == column.exprId => TimeWindows.bare(value) })
 
   /** What is kept of late rows. */
   private def letters(record: Record, window: (Expression, Expression), bound: TimeBound, of: Stamped, rows: LogicalPlan): LogicalPlan = {

@@ -23,6 +23,17 @@ object TimeWindows {
     }
   }
 
+  /** That the time from which a window is made lies in it. */
+  object Within {
+    def unapply(e: Expression): Option[Expression] = e match {
+      case struct @ CreateNamedStruct(Seq(_, start, _, end)) => Made.unapply(struct).map { case (time, _) => isWithin(start, time, end) }
+      case _ => None
+    }
+  }
+
+  def isWithin(start: Expression, time: Expression, end: Expression): Expression =
+    And(LessThanOrEqual(micros(start), micros(time)), LessThan(micros(time), micros(end)))
+
   /** The session of one row: from its time to the end of its gap. */
   object Gap {
     def unapply(e: Expression): Option[Expression] = bare(e) match {
