@@ -48,7 +48,8 @@ def test_views_equal_batch_after_inserts_updates_and_deletes(bench: Callable[[st
 
 
 def test_a_view_over_lists_has_lists_whose_order_spark_leaves_open(bench: Callable[..., Bench]) -> None:
-    assert bench(SHOP).ready.compiled.unordered == {"cities", "copied", "sizes"}
+    open_columns = {name: set(columns) for name, columns in bench(SHOP).ready.compiled.unordered.items() if columns}
+    assert open_columns == {"cities": {"ids"}, "copied": {"ids"}}
 
 
 def test_the_trigger_interval_is_sparks(bench: Callable[..., Bench]) -> None:
