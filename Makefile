@@ -4,7 +4,7 @@ PYTHON ?= python3
 BIN    := .venv/bin
 READY  := .venv/.ready
 
-# make bench runs every file of benchmarks/ whose name does not start with an underscore
+# make bench runs every file of benchmarks/ whose name does not start with an underscore; TPC-H and Nexmark, which take hours, have commands of their own
 BENCHMARKS := $(filter-out _%,$(notdir $(basename $(wildcard benchmarks/*.py))))
 
 # Two processes, each with a Spark session of its own where one is needed: one test alone keeps one core busy.
@@ -40,7 +40,7 @@ soak: setup ## all tests with many more random cases; takes long
 fuzz: setup ## random nested queries against Spark batch, for MINUTES=10
 	@MINUTES=$(or $(MINUTES),10) $(BIN)/python -m pytest -q -s tests/engine/fuzz.py
 
-bench: setup .venv-rivals/.ready ## every benchmark in benchmarks/
+bench: setup .venv-rivals/.ready ## every benchmark in benchmarks/ but TPC-H and Nexmark
 	@for name in $(BENCHMARKS); do echo "== $$name"; $(BIN)/python -m benchmarks.$$name || exit 1; done
 
 bench-log: setup ## the benchmark of the log
@@ -52,8 +52,8 @@ bench-queue: setup ## a queue whose messages are acknowledged one by one, and a 
 bench-engine: setup ## the benchmark of the engine, against Spark's own aggregation and Python
 	@$(BIN)/python -m benchmarks.engine
 
-bench-tpch: setup ## TPC-H as views against Spark batch; SF=0.1 is the scale, QUERIES=q01,q03 takes some
-	@$(BIN)/python -m benchmarks.tpch $(if $(SF),--scale $(SF)) $(if $(QUERIES),--queries $(QUERIES))
+bench-tpch: setup ## TPC-H as views against Spark batch; SF=0.1 is the scale, ROUNDS=5 how often, QUERIES=q01,q03 takes some
+	@$(BIN)/python -m benchmarks.tpch $(if $(SF),--scale $(SF)) $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(QUERIES),--queries $(QUERIES))
 
 bench-growth: setup ## what a change costs when the data is ten times as large
 	@$(BIN)/python -m benchmarks.growth

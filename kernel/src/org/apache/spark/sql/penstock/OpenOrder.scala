@@ -33,8 +33,7 @@ final class OpenOrder(known: Set[(String, String)]) {
       case AggregateExpression(Collected(value), _, _, _, _) => isOpen(value, open)
       case _ => false
     }
-    case WindowExpression(AggregateExpression(list: CollectList, _, _, _, _), WindowSpecDefinition(_, _, SpecifiedWindowFrame(RowFrame, _, _))) =>
-      isOpen(list.child, open)
+    case WindowExpression(AggregateExpression(list: CollectList, _, _, _, _), spec) if Ties.isSettled(spec) => isOpen(list.child, open)
     case Collected(_) => true
     case other => other.children.exists(isOpen(_, open))
   }

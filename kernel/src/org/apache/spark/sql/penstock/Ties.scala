@@ -60,11 +60,24 @@ object Ties {
 
   private def depends(e: NamedExpression): Boolean = e.exists {
     case WindowExpression(_: Rank | _: DenseRank | _: PercentRank | _: CumeDist, _) => false
-    case WindowExpression(AggregateExpression(f, _, _, _, _), WindowSpecDefinition(_, _, frame: SpecifiedWindowFrame)) =>
-      frame.frameType == RowFrame && (follows(f) || frame.lower != UnboundedPreceding || frame.upper != UnboundedFollowing)
+    case WindowExpression(AggregateExpression(f, _, _, _, _), spec @ WindowSpecDefinition(_, order, _)) =>
+      isByRows(spec) && (!isWhole(spec) || order.nonEmpty && follows(f))
     case _: WindowExpression => true
     case _ => false
   }
+
+  private def isByRows(spec: WindowSpecDefinition): Boolean = spec.frameSpecification match {
+    case frame: SpecifiedWindowFrame => frame.frameType == RowFrame
+    case _ => false
+  }
+
+  private def isWhole(spec: WindowSpecDefinition): Boolean = spec.frameSpecification match {
+    case SpecifiedWindowFrame(_, UnboundedPreceding, UnboundedFollowing) => true
+    case _ => false
+  }
+
+  /** Whether rows of the window's frames stand in an order that leaves nothing open. */
+  def isSettled(spec: WindowSpecDefinition): Boolean = isByRows(spec) && (!isWhole(spec) || spec.orderSpec.nonEmpty)
 
   /** Whether the answer depends on the order of the rows, although all of them are in the frame. */
   private def follows(f: AggregateFunction): Boolean = f match {
