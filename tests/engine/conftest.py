@@ -105,7 +105,7 @@ class Bench:
 
     def _same(self, view: str, where: str, expected: pa.Table, rows: list[dict[str, Any]]) -> None:
         found = pa.Table.from_pylist(rows, schema=expected.schema)
-        difference: Difference = compared(expected, found, unordered=view in self.ready.compiled.unordered)
+        difference: Difference = compared(expected, found, unordered=self.ready.compiled.unordered[view])
         assert not difference, (self.batches[-1], where, view, self.pipeline.view(view).query, difference)
 
 

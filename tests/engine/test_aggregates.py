@@ -1,11 +1,12 @@
-"""Every aggregate function that Spark has is kept over input that only grows."""
+"""Every aggregate function that Spark has is kept, over input that only grows and where rows change and leave."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 
+from penstock.log import Record
 from tests.engine.conftest import Bench
 
 SKETCHES = {
@@ -132,10 +133,7 @@ def test_every_aggregate_function_equals_batch(bench: Callable[..., Bench], spar
         f"{STREAM} CREATE VIEW whole AS SELECT {listed} FROM s;"
         f"CREATE VIEW grouped AS SELECT k % 2 AS odd, {listed} FROM s GROUP BY k % 2;",
     )
-    columns = ", ".join(f"{made_by} AS {name}" for name, made_by in SKETCHES.items())
-    sketches = {
-        name: bytes(value) for name, value in spark.sql(f"SELECT {columns} FROM range(9)").collect()[0].asDict().items()
-    }
+    sketches = sketches_of(spark)
     for n in (0, 1, 7):
         rows = [row(k, sketches) for k in range(n, n + 7)]
         made.append({"s": [*rows, rows[1], rows[-1], {"k": None}]})
@@ -145,6 +143,37 @@ def test_every_aggregate_function_equals_batch(bench: Callable[..., Bench], spar
     made.drain()
     made.check()
     assert made.checked == 4
+
+
+def test_every_aggregate_function_equals_batch_where_rows_change_and_leave(
+    bench: Callable[..., Bench], spark: SparkSession
+) -> None:
+    listed = ", ".join(f"{call} AS `{name}`" for name, call in FUNCTIONS.items())
+    table = STREAM.replace("CREATE STREAM s (", "CREATE TABLE s (id BIGINT PRIMARY KEY, ")
+    made = bench(f"{table} CREATE VIEW grouped AS SELECT k % 2 AS odd, {listed} FROM s GROUP BY k % 2;")
+    sketches = sketches_of(spark)
+
+    def change(rows: dict[int, int | None], *, gone: Sequence[int] = ()) -> None:
+        """The rows by their ids; one value of k is always the most frequent, and one of b."""
+        came = [{"id": i, "k": k} | ({} if k is None else row(k, sketches)) for i, k in rows.items()]
+        made.append({"s": [*came, *(Record({"id": i}, deleted=True) for i in gone)]})
+        made.drain()
+
+    change({0: 2, 1: 2, 2: 2, 3: 4, 4: 3, 5: 3, 6: 3, 7: 1, 8: None, 9: 2})
+    change({3: 2, 7: 3, 8: 8}, gone=[0, 4])
+    made.start()
+    change({8: 2}, gone=[1, 2, 3])
+    change({}, gone=[8, 9])
+    made.check()
+    assert made.checked == 4
+    assert [each["odd"] for each in made.content("grouped")] == [1]
+
+
+def sketches_of(spark: SparkSession) -> dict[str, bytes]:
+    """One of each kind, to be put together."""
+    columns = ", ".join(f"{made_by} AS {name}" for name, made_by in SKETCHES.items())
+    made = spark.sql(f"SELECT {columns} FROM range(9)").collect()[0].asDict()
+    return {name: bytes(value) for name, value in made.items()}
 
 
 def row(k: int, sketches: dict[str, bytes]) -> dict[str, Any]:

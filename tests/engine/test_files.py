@@ -137,7 +137,7 @@ def assert_spark_reads_the_answer(made: Bench, files: Path) -> None:
             expected = expected.set_column(at, "s", expected.column("s").fill_null(""))
         found = read.select(*[f"`{name}`" for name in expected.column_names]).toArrow().cast(expected.schema)
         assert found.num_rows == expected.num_rows > 0
-        assert not compared(expected, found, unordered=False)
+        assert not compared(expected, found)
 
 
 def test_spark_reads_what_the_query_gives_also_after_a_restart(bench: Callable[..., Bench], tmp_path: Path) -> None:

@@ -85,7 +85,7 @@ def _verdict(at: Opened, log: OrderedLog, view: View, plan: Compiled, oracle: An
     check_whole(log, at.pipeline, until=answer.position.until)
     batch = oracle(answer.position.until)
     expected = batch.rows(view.name)
-    difference = compared(expected, answer.table, unordered=view.name in plan.unordered)
+    difference = compared(expected, answer.table, unordered=plan.unordered[view.name])
     columns = tuple(expected.column_names)
     return Verdict(view.name, columns, len(answer), answer.position, difference, batch.concerned(view.name))
 

@@ -25,7 +25,9 @@ from penstock.engine.nodes import Handle
 NUMBERS = frozenset({"count", "sum", "avg", "try_sum", "try_avg", "count_if", "regr_count"})
 """Functions that keep a number for each group, whatever leaves."""
 LISTS = frozenset({"collect_list", "array_agg", "listagg", "string_agg"})
-VALUES = frozenset({"collect_set", "percentile", "percentile_cont", "percentile_disc", "median", "mode"})
+VALUES = frozenset(
+    {"collect_set", "collect_union", "percentile", "percentile_cont", "percentile_disc", "median", "mode"}
+)
 """Functions that keep values although rows only come."""
 
 

@@ -6,7 +6,7 @@ order of their declaration.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -47,7 +47,8 @@ class Compiled:
     schemas: dict[str, Handle] = field(default_factory=dict)
     plans: dict[str, str] = field(default_factory=dict)
     files: dict[str, str] = field(default_factory=dict)
-    unordered: set[str] = field(default_factory=set)
+    unordered: dict[str, frozenset[str]] = field(default_factory=dict)
+    """For each view the columns with arrays whose order Spark leaves open."""
     partitions: dict[str, tuple[str, ...]] = field(default_factory=dict)
     indexes: dict[str, tuple[tuple[str, ...], ...]] = field(default_factory=dict)
     """For each view the columns by which its files are parted."""
@@ -188,9 +189,8 @@ class _Compiler:
         called = [code_digest(bytes(command)) for command in self._door.functions(plan)]
         self._result.plans[name] = "\n".join([self._door.canonicalText(plan), *called])
         self._result.files.update(map(tuple, self._door.filesOf(plan)))
-        reads = {self._door.relation(leaf) for leaf in self._door.list(plan.collectLeaves())}
-        if self._door.collects(plan) or reads & self._result.unordered:
-            self._result.unordered.add(name)
+        known = [(view, column) for view, columns in self._result.unordered.items() for column in columns]
+        self._result.unordered[name] = unordered_columns(self._door, plan, known)
 
     def _check_parsed(self, view: View) -> None:
         """Before names are resolved: those of a relation that is named ASOF by mistake cannot be."""
@@ -223,6 +223,11 @@ class _Compiler:
                 self._compile(self._pending[missing])
             except (PySparkException, Py4JJavaError) as error:
                 raise unplanned(view, error) from error
+
+
+def unordered_columns(door: Handle, plan: Handle, known: Iterable[tuple[str, str]] = ()) -> frozenset[str]:
+    """The columns with arrays whose order Spark leaves open; `known` are those of the views that the plan reads."""
+    return frozenset(door.unordered(plan, [list(each) for each in known]))
 
 
 def frame_of(spark: SparkSession, view: View) -> DataFrame:

@@ -1,13 +1,13 @@
 """The oracle: what Spark's batch engine says of a view over a prefix of the log.
 
 It shares nothing with the incremental engine but the log, and the condition that leaves out late rows, which is part of
-the query: relations are folded by plain Spark SQL, the view's query is run as the user wrote it. It is the
-specification in the tests, and `penstock verify` in production.
+the query: relations are folded by plain Spark SQL, the view's query is run as the user wrote it, but for ties: they are
+settled in the same way. It is the specification in the tests, and `penstock verify` in production.
 """
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
@@ -22,7 +22,7 @@ from pyspark.sql import functions as sf
 from pyspark.sql.types import StructType
 
 from penstock.engine.columns import schema_of
-from penstock.engine.compile import door_of, frame_of, refusal
+from penstock.engine.compile import door_of, frame_of, refusal, unordered_columns
 from penstock.engine.source import all_streams, columns_of, other_streams, read_topic, watermark_at
 from penstock.engine.timing import Times, known_of, marks_of, retains
 from penstock.engine.versions import versions_of
@@ -121,9 +121,9 @@ class Oracle:
     def schema(self, view: str) -> Schema:
         return schema_of(self._views[view]._jdf.schema())
 
-    def is_unordered(self, view: str) -> bool:
-        """Whether the view has arrays whose order Spark leaves open."""
-        return bool(door_of(self._spark).collects(self._views[view]._jdf.queryExecution().optimizedPlan()))
+    def unordered(self, view: str) -> frozenset[str]:
+        """The view's columns with arrays whose order Spark leaves open."""
+        return unordered_columns(door_of(self._spark), self._views[view]._jdf.queryExecution().optimizedPlan())
 
 
 def nullable(frame: DataFrame) -> DataFrame:
@@ -163,8 +163,8 @@ def _bag(columns: list[Any], records: DataFrame) -> DataFrame:
     return times.withColumn("_each", sf.explode(sf.expr("sequence(1, _times)"))).select(*columns)
 
 
-def compared(expected: pa.Table, found: pa.Table, *, unordered: bool) -> Difference:
-    """What `found` lacks and what it has too much; `unordered` arrays are equal in any order."""
+def compared(expected: pa.Table, found: pa.Table, *, unordered: Collection[str] = ()) -> Difference:
+    """What `found` lacks and what it has too much; arrays in the `unordered` columns are equal in any order."""
     try:
         want, have = _counted(expected, unordered=unordered), _counted(found, unordered=unordered)
     except (ValueError, OverflowError):  # times that Python does not have
@@ -178,9 +178,9 @@ def _numbers(table: pa.Table) -> pa.Table:
     return pa.table(columns, names=table.column_names)
 
 
-def _counted(table: pa.Table, *, unordered: bool) -> Counter[Row]:
+def _counted(table: pa.Table, *, unordered: Collection[str]) -> Counter[Row]:
     rows: Iterable[Mapping[str, Any]] = table.to_pylist()
-    return Counter(tuple(plain(value, unordered=unordered) for value in row.values()) for row in rows)
+    return Counter(tuple(plain(value, unordered=name in unordered) for name, value in row.items()) for row in rows)
 
 
 def plain(value: Any, *, unordered: bool = False) -> Any:

@@ -1,7 +1,7 @@
 """Comparing: what a view holds, or how it changed, against what a case says; a difference as lines to read."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,13 +24,13 @@ class Late:
 @dataclass(frozen=True)
 class Seen:
     """A view after a step: how often each row occurs, and by how much that has changed; what came too late for it, from
-    every stream whose rows can. Rows are comparable.
+    every stream whose rows can. Rows are comparable; arrays in the `unordered` columns are equal in any order.
     """
 
     schema: Schema
     rows: Counter[Row]
     changes: Counter[Row]
-    unordered: bool = False
+    unordered: Collection[str] = ()
     late: Sequence[Late] = ()
 
 
@@ -49,7 +49,13 @@ def row_of(schema: Schema, values: Sequence[Any]) -> tuple[Any, ...]:
 
 def wanted(seen: Seen, rows: Iterable[Sequence[Any]]) -> Iterator[Row]:
     """The rows of a case as those of the view can be compared with them."""
-    return (tuple(comparable(v, unordered=seen.unordered) for v in row_of(seen.schema, row)) for row in rows)
+    return (counted(seen.schema, row, unordered=seen.unordered) for row in rows)
+
+
+def counted(schema: Schema, values: Sequence[Any], *, unordered: Collection[str]) -> Row:
+    """The values as a row that can be counted."""
+    cells = zip(schema.names, row_of(schema, values), strict=True)
+    return tuple(comparable(value, unordered=name in unordered) for name, value in cells)
 
 
 def difference(view: str, want: Counter[Row], found: Counter[Row], schema: Schema) -> list[str]:

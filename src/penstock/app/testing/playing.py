@@ -5,22 +5,21 @@ read from their topics of changes, frame by frame, where a row can only leave th
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
 from penstock.app.testing.bench import Bench, Ground, Text, Unsynced, feed
 from penstock.app.testing.case import Case, Step
-from penstock.app.testing.comparing import Late, Row, Seen, difference, row_of, signed, wanted
+from penstock.app.testing.comparing import Late, Row, Seen, counted, difference, signed, wanted
 from penstock.app.testing.lateness import late_of, shared_out
-from penstock.app.testing.values import Misfit, comparable
+from penstock.app.testing.values import Misfit
 from penstock.engine.oracle import Oracle
 from penstock.engine.sinks import late_rows
 from penstock.engine.stages import Stage
 from penstock.engine.topics import ensure_sources
 from penstock.errors import PenstockError
 from penstock.log import Log, Place
-from penstock.schema import Schema
 from penstock.views import changes, current
 
 
@@ -120,11 +119,11 @@ class OnEngine:
         log, name = self._bench.log, self._bench.pipeline.view(view).name
         lineage = current(log, self._bench.pipeline.name)
         assert lineage is not None
-        schema, unordered = lineage.view(name).schema, name in self._bench.plan.unordered
+        schema, unordered = lineage.view(name).schema, self._bench.plan.unordered[name]
         net, held = Counter[Row](), self._held[view]
         for change in changes(log, self._bench.pipeline.name, name, start):
             if change.position.frame < end:
-                row = _counted(schema, change.row.values(), unordered=unordered)
+                row = counted(schema, list(change.row.values()), unordered=unordered)
                 net[row] += change.weight
                 held[row] += change.weight
                 if held[row] < 0:
@@ -166,9 +165,9 @@ class InBatch:
     def _seen(self, oracle: Oracle, view: str) -> Seen:
         name = self._pipeline.view(view).name
         schema, table = oracle.schema(name), oracle.rows(name)
-        unordered = oracle.is_unordered(name)
+        unordered = oracle.unordered(name)
         columns = [column.to_pylist() for column in table.columns]
-        held = Counter(_counted(schema, row, unordered=unordered) for row in zip(*columns, strict=True))
+        held = Counter(counted(schema, row, unordered=unordered) for row in zip(*columns, strict=True))
         net = held.copy()
         net.subtract(self._held[view])
         self._held[view] = held
@@ -192,7 +191,3 @@ class _Oracle(Oracle):
 
 def _views_of(case: Case) -> tuple[str, ...]:
     return tuple(dict.fromkeys(view for step in case.steps for view in step.views))
-
-
-def _counted(schema: Schema, values: Iterable[Any], *, unordered: bool) -> Row:
-    return tuple(comparable(value, unordered=unordered) for value in row_of(schema, list(values)))

@@ -185,11 +185,38 @@ object WholeAverageFold {
   }
 }
 
+/** Sums intervals: of days and times in microseconds, of years in months. Three numbers, as for whole numbers.
+  *
+  * Spark's buffer is (sum), or (sum, count) for `avg`; a sum that does not fit is an error.
+  */
+case class IntervalSumFold(from: DataType, average: Boolean) extends Fold {
+  override def longs: Int = 3
+  override def merges: Boolean = true
+  override def add(g: Gathered, n: Int, o: Int, row: UnsafeRow, input: Int, weight: Long): Unit =
+    if (!row.isNullAt(input)) {
+      g.numbers(n) += weight
+      Wide.add(g.numbers, n + 1, Numbers.whole(row, input, from), weight)
+    }
+  override def merge(g: Gathered, n: Int, o: Int, other: Gathered): Unit = {
+    g.numbers(n) += other.numbers(n)
+    Wide.addHalves(g.numbers, n + 1, other.numbers(n + 1), other.numbers(n + 2))
+  }
+  override def fill(g: Gathered, n: Int, o: Int, entries: Array[Entries], buffer: InternalRow, at: Int): Unit = {
+    val sum = g.numbers(n + 2)
+    val months = from.isInstanceOf[YearMonthIntervalType]
+    if (g.numbers(n + 1) != (sum >> 63) || months && sum != sum.toInt) throw new ArithmeticException("a sum of intervals does not fit")
+    if (g.numbers(n) == 0 && !average) buffer.setNullAt(at)
+    else if (months) buffer.setInt(at, sum.toInt)
+    else buffer.setLong(at, sum)
+    if (average) buffer.setLong(at + 1, g.numbers(n))
+  }
+}
+
 /** Numbers of any of Spark's types, days and times too, read from a row. */
 object Numbers {
   def whole(row: InternalRow, at: Int, from: DataType): Long = from match {
-    case LongType | TimestampType | TimestampNTZType => row.getLong(at)
-    case IntegerType | DateType => row.getInt(at)
+    case LongType | TimestampType | TimestampNTZType | _: DayTimeIntervalType => row.getLong(at)
+    case IntegerType | DateType | _: YearMonthIntervalType => row.getInt(at)
     case ShortType => row.getShort(at)
     case ByteType => row.getByte(at)
   }

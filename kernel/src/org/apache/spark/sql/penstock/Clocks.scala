@@ -72,7 +72,7 @@ final class Clocks(streams: Map[String, String], views: Map[String, ViewClocks])
       val at = union.output.indexWhere(_.exprId == column.exprId)
       val found = union.children.map(child => of(child, child.output(at)))
       if (found.exists(_.isEmpty) || found.flatten.map(_.shape).distinct.size > 1) None else Some(found.flatten.reduce(_ and _))
-    case join: Join => joined(join, column)
+    case join: Join if join.children.exists(_.outputSet.contains(column)) => joined(join, column)
     case retained: Retained =>
       val side = if (retained.join.left.outputSet.contains(column)) 0 else 1
       of(retained.join.children(side), column).map(retained.delayed(_, side))

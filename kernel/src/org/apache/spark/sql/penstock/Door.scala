@@ -4,7 +4,7 @@ import java.nio.file.Paths
 import java.util.{List => JavaList, Map => JavaMap, UUID}
 import org.apache.spark.sql.{DataFrame, Dataset, Encoders, Row}
 import org.apache.spark.sql.catalyst.expressions._
-import org.apache.spark.sql.catalyst.expressions.aggregate.{AggregateExpression, CollectList, CollectSet}
+import org.apache.spark.sql.catalyst.expressions.aggregate.AggregateExpression
 import org.apache.spark.sql.catalyst.plans.logical.{Aggregate => LogicalAggregate, AsOfJoin, Join => LogicalJoin, LeafNode, LocalRelation, LogicalPlan, Project, SubqueryAlias, Window => LogicalWindow}
 import org.apache.spark.sql.classic.{Dataset => ClassicDataset, ExpressionUtils, KeyValueGroupedDataset, SparkSession => ClassicSession}
 import org.apache.spark.sql.catalyst.optimizer.NormalizeFloatingNumbers
@@ -58,11 +58,9 @@ object Door {
     case _: LocalRelation => "VALUES"
     case other => other.nodeName
   }
-  /** Whether arrays in the answer stand in an order that Spark leaves open. */
-  def collects(node: LogicalPlan): Boolean = node.exists(_.expressions.exists(_.exists {
-    case _: CollectList | _: CollectSet => true
-    case _ => false
-  }))
+  /** The columns of the answer whose arrays stand in an order that Spark leaves open; `known` are those of the views that it reads, as view and column. */
+  def unordered(node: LogicalPlan, known: JavaList[JavaList[String]]): Array[String] =
+    new OpenOrder(seq(known).map(each => each.get(0) -> each.get(1)).toSet).columns(node).map(_.name).toArray
   def canonical(node: LogicalPlan): LogicalPlan = node.canonicalized
 
   /** The expression with the columns that `out` defines put in place of their names. */
@@ -105,14 +103,7 @@ object Door {
   /** Values that Spark calls equal become equal bytes. */
   def normalized(e: Expression): Expression = NormalizeFloatingNumbers.normalize(e)
   /** What in the plan changes its value by itself: as written, with line and column where they are known. */
-  def changing(analyzed: LogicalPlan): Array[String] = analyzed.collect { case node => node.expressions }.flatten
-    .flatMap(_.collect { case e if !e.deterministic && e.children.forall(_.deterministic) || Door.byClock(e) => e })
-    .map(e => s"${e.sql}${e.origin.line.map(l => s" (line $l, column ${e.origin.startPosition.getOrElse(0) + 1})").getOrElse("")}")
-    .distinct.toArray
-  private def byClock(e: Expression): Boolean = e match {
-    case _: CurrentTimestampLike | _: CurrentDate | _: LocalTimestamp => true
-    case _ => false
-  }
+  def changing(analyzed: LogicalPlan): Array[String] = Changing.in(analyzed).toArray
   /** A relation that was declared, for planning only: it has columns, and no rows to read; `more` is known of it besides its name. */
   def declared(session: ClassicSession, name: String, schema: StructType, others: JavaList[String], more: JavaMap[String, String]): DataFrame = {
     val options = new CaseInsensitiveStringMap((more.asScala.toMap + ("relation" -> name)).asJava)

@@ -1,7 +1,8 @@
 package org.apache.spark.sql.penstock
 
 import org.apache.spark.sql.catalyst.expressions._
-import org.apache.spark.sql.catalyst.expressions.aggregate.AggregateExpression
+import org.apache.spark.sql.catalyst.expressions.aggregate.{AggregateExpression, AggregateFunction, AnyValue, CollectList, First, Last, ListAgg, MaxMinBy, Mode}
+import org.apache.spark.sql.catalyst.optimizer.InlineCTE
 import org.apache.spark.sql.catalyst.plans.logical._
 
 /** Where a query leaves it to Spark which of several rows comes first, all columns decide, in order.
@@ -9,9 +10,12 @@ import org.apache.spark.sql.catalyst.plans.logical._
   * Rows that tie in ORDER BY are put in order by the remaining columns where that makes a difference: under LIMIT, for functions that count or pick
   * rows of a window, for frames of ROWS, and for the nearest row of an as-of join. So the answer is one of those that Spark may give, always the same one; the batch engine gives it
   * too, if asked for this plan.
+  *
+  * The order that decides a LIMIT need not be right beneath it: Spark lets rows go through filters, projections, generators and limits of subqueries as they
+  * came, and takes the first of them. So the order is carried up to the LIMIT. Not out of a view, which is a set of rows.
   */
 object Ties {
-  def broken(analyzed: LogicalPlan): LogicalPlan = analyzed.transformUpWithSubqueries {
+  def broken(analyzed: LogicalPlan): LogicalPlan = InlineCTE(alwaysInline = true)(analyzed).transformUpWithSubqueries {
     case window: Window if window.windowExpressions.exists(depends) => apart(window)
     case limit @ GlobalLimit(_, _) => limit.withNewChildren(Seq(sorted(limit.child)))
     case join: AsOfJoin => AsOfTimes.tied(join, rest(join.rightSortExprs.map(SortOrder(_, Ascending)), join.right.output).map(_.child))
@@ -25,7 +29,23 @@ object Ties {
     case limit: GlobalLimit => limit
     case Sort(order, true, child, hint) => Sort(order ++ rest(order, child.output), global = true, child, hint)
     case Project(items, Sort(order, true, child, hint)) => Project(items, Sort(order ++ rest(order, child.output), global = true, child, hint))
-    case other => Sort(rest(Nil, other.output), global = true, other)
+    case other => carried(other) match {
+      case Some((rows, order)) => Project(other.output, Sort(order ++ rest(order, rows.output), global = true, rows))
+      case None => Sort(rest(Nil, other.output), global = true, other)
+    }
+  }
+
+  /** The plan with the columns of the order that its rows come in, and that order; nothing where they come in none. */
+  private def carried(plan: LogicalPlan): Option[(LogicalPlan, Seq[SortOrder])] = plan match {
+    case Sort(order, true, _, _) => Some((plan, order))
+    case SubqueryAlias(_, child) => carried(child)
+    case Project(items, child) => carried(child).map { case (rows, order) =>
+      val needed = AttributeSet(order.flatMap(_.references)).filterNot(a => items.exists(_.exprId == a.exprId))
+      (Project(items ++ needed, rows), order)
+    }
+    case _: Filter | _: Generate | _: GlobalLimit | _: LocalLimit | _: Offset | _: ResolvedHint =>
+      carried(plan.children.head).map { case (rows, order) => (plan.withNewChildren(Seq(rows)), order) }
+    case _ => None
   }
 
   /** Functions that need it get a window of their own, for others an order that leaves ties is part of what they mean. */
@@ -40,9 +60,28 @@ object Ties {
 
   private def depends(e: NamedExpression): Boolean = e.exists {
     case WindowExpression(_: Rank | _: DenseRank | _: PercentRank | _: CumeDist, _) => false
-    case WindowExpression(_: AggregateExpression, WindowSpecDefinition(_, _, frame: SpecifiedWindowFrame)) =>
-      frame.frameType == RowFrame && !(frame.lower == UnboundedPreceding && frame.upper == UnboundedFollowing)
+    case WindowExpression(AggregateExpression(f, _, _, _, _), spec @ WindowSpecDefinition(_, order, _)) =>
+      isByRows(spec) && (!isWhole(spec) || order.nonEmpty && follows(f))
     case _: WindowExpression => true
+    case _ => false
+  }
+
+  private def isByRows(spec: WindowSpecDefinition): Boolean = spec.frameSpecification match {
+    case frame: SpecifiedWindowFrame => frame.frameType == RowFrame
+    case _ => false
+  }
+
+  private def isWhole(spec: WindowSpecDefinition): Boolean = spec.frameSpecification match {
+    case SpecifiedWindowFrame(_, UnboundedPreceding, UnboundedFollowing) => true
+    case _ => false
+  }
+
+  /** Whether rows of the window's frames stand in an order that leaves nothing open. */
+  def isSettled(spec: WindowSpecDefinition): Boolean = isByRows(spec) && (!isWhole(spec) || spec.orderSpec.nonEmpty)
+
+  /** Whether the answer depends on the order of the rows, although all of them are in the frame. */
+  private def follows(f: AggregateFunction): Boolean = f match {
+    case _: First | _: Last | _: AnyValue | _: CollectList | _: ListAgg | _: MaxMinBy | _: Mode => true
     case _ => false
   }
 
