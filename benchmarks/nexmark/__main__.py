@@ -152,7 +152,7 @@ def main(arguments: list[str]) -> int:
     measured(asked, progress)
     record = progress.record()
     summary.show(record)
-    if asked.whole:
+    if asked.whole and not record["failed"]:
         summary.write(record, asked.results / "nexmark.json")
         summary.plot(summary.rates_of(progress.found), asked.results / "nexmark.png")
         summary.put_into(summary.README, record)

@@ -6,6 +6,7 @@ import zipfile
 from collections.abc import Iterator
 from io import BytesIO
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -115,5 +116,21 @@ def test_of_a_pipeline_that_has_ended_what_it_left_in_the_log_goes(tmp_path: Pat
     with Log.open(tmp_path / "log") as log:
         assert log.readers("people") == [] and len(list(log.read("shopping.1.all"))) == 1
         assert log.epoch("pipeline shop") > epoch
-        (header,) = [header for header in log.frames() if header.note.get("current") == 2]
-        assert header.note == {"pipeline": "shop", "current": 2, "views": {}, "reads": []}
+        (header,) = [header for header in log.frames() if header.note.get("current") == 3]
+        assert header.note == {"pipeline": "shop", "current": 3, "views": {}, "reads": []}
+
+
+def test_pipelines_that_have_ended_go_however_they_came_to_the_value(tmp_path: Path) -> None:
+    with Log.open(tmp_path / "log") as log:
+        for topic in ("people", "shop.1.visitors", "mall.1.guests", "fair.1.guests"):
+            log.create_topic(topic, "name STRING", key="name")
+            log.append(topic, [{"name": KEY}])
+        for name, reads in {"shop": "people", "mall": "shop.1.visitors", "fair": "mall.1.guests"}.items():
+            announce(log, name, [reads])
+    asked: dict[str, Any] = {"by": "ann", "told": print}
+    with refused("app/excising_what_others_read_of_the_ended"):
+        excise(tmp_path / "log", "people", {"name": KEY}, [], ended=["shop", "mall"], **asked)
+    with refused("app/excising_an_unknown_pipeline"):
+        excise(tmp_path / "log", "people", {"name": KEY}, [], ended=["shop", "tent"], **asked)
+    excise(tmp_path / "log", "people", {"name": KEY}, [], ended=["shop", "mall", "fair"], **asked)
+    assert with_key(tmp_path / "log") == set()

@@ -275,6 +275,28 @@ def test_dead_letters_are_sent_again_once_and_what_is_refused_waits(
     check_silent([error.value])
 
 
+@pytest.mark.usefixtures("quick")
+def test_dead_letters_are_sent_again_from_a_folder_that_has_never_sent_any(
+    log: Log, shop: Shop, receiver: Receiver, tmp_path: Path
+) -> None:
+    receiver.answer = lambda _: (500, {})
+    pipeline = to(receiver, ", webhook_attempts = 1")
+    with sinking(log, tmp_path, pipeline):
+        shop.batch(spend=[(None, spend("Bern", 1))])
+    receiver.answer = lambda _: (200, {})
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    shutil.copy(tmp_path / "secrets", elsewhere)
+    assert [redriven(place_of(elsewhere), pipeline, log, "spend") for _ in range(2)] == [{"webhook": 1}, {"webhook": 0}]
+
+
+def test_dead_letters_belong_to_one_pipeline_also_where_names_have_dots() -> None:
+    assert delivering.is_dead_topic("shop", LETTERS) and delivering.is_dead_topic(
+        "shop.eu", "shop.eu.spend.email.dead-letters"
+    )
+    assert not delivering.is_dead_topic("shop", "shop.eu.spend.email.dead-letters")
+
+
 def test_the_command_says_how_many_were_sent_again(
     receiver: Receiver, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

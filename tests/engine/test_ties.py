@@ -28,7 +28,10 @@ QUERIES = {
     "skipped": "SELECT id FROM (SELECT * FROM t ORDER BY v DESC) WHERE k > 1 LIMIT 3 OFFSET 2",
     "only_skipped": "SELECT id FROM (SELECT * FROM t ORDER BY v DESC) OFFSET 4",
     "first_of_the_first": "SELECT id FROM (SELECT * FROM t ORDER BY v DESC LIMIT 6) WHERE k > 1 LIMIT 2",
-    "exploded": "SELECT id, e FROM (SELECT * FROM t ORDER BY v DESC) LATERAL VIEW explode(array(1, 2)) AS e LIMIT 5",
+    "exploded": "SELECT id, e FROM (SELECT * FROM t ORDER BY v DESC) LATERAL VIEW explode(array(2, 1)) AS e LIMIT 5",
+    "exploded_with_positions": (
+        "SELECT id, e FROM (SELECT * FROM t ORDER BY v DESC) LATERAL VIEW posexplode(array(2, 1)) AS p, e LIMIT 5"
+    ),
     "within_an_expression": "SELECT k, (SELECT id FROM (SELECT * FROM t ORDER BY v DESC) LIMIT 1) AS top FROM t",
     "of_the_other": "SELECT id FROM (SELECT * FROM t ORDER BY v DESC) WHERE k IN (SELECT k FROM u) LIMIT 3",
 }

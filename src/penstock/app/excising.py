@@ -12,7 +12,7 @@ from typing import Any
 
 from penstock.app.pipelines import Opened, Setting, opened, run_pipeline
 from penstock.app.stores import purge, remove
-from penstock.engine.lineage import end
+from penstock.engine.lineage import end, lineage_of
 from penstock.engine.run import epoch_name
 from penstock.engine.whole import check_whole
 from penstock.errors import CommandError
@@ -44,7 +44,7 @@ def excise(  # noqa: PLR0913 (who wants what taken where)
             check_whole(log, each.pipeline)
         told(f'taking it out of topic "{topic}"')
         done = log.excise(topic, key, by=by)
-        for name in set(ended) & set(log.readers(topic)):
+        for name in sorted(set(ended)):
             told(f'removing what pipeline "{name}" has left')
             _end(log, name)
     for each in affected:
@@ -58,6 +58,7 @@ def excise(  # noqa: PLR0913 (who wants what taken where)
 def _affected(log: Log, topic: str, given: Sequence[Opened], ended: Sequence[str]) -> list[Opened]:
     """The pipelines that read the topic; refuses where one of them, or one that reads their answers, is not given."""
     names = log.readers(topic)
+    _check_known(log, ended)
     known = {each.pipeline.name: each for each in given}
     if missing := [name for name in names if name not in known and name not in ended]:
         raise CommandError(
@@ -65,11 +66,11 @@ def _affected(log: Log, topic: str, given: Sequence[Opened], ended: Sequence[str
             detail="Nothing was changed.",
             hint=f"Name its folder too: --pipeline DIR. If it is no more: --ended {missing[0]}",
         )
-    for name in names:
+    for name in sorted({*names, *ended}):
         for changes in _topics_of(log, name):
             if others := [reader for reader in log.readers(changes) if reader not in (name, *ended)]:
                 raise CommandError(
-                    f'pipeline "{others[0]}" reads "{changes}", which pipeline "{name}" has made of topic "{topic}"',
+                    f'pipeline "{others[0]}" reads "{changes}", which pipeline "{name}" has made',
                     detail="Nothing was changed.",
                     hint="Let it read something else first.",
                 )
@@ -78,12 +79,17 @@ def _affected(log: Log, topic: str, given: Sequence[Opened], ended: Sequence[str
 
 def _topics_of(log: Log, pipeline: str, *, before: int | None = None) -> list[str]:
     """The topics of all lineages of a pipeline, or of those before one."""
-    found = []
-    for topic in log.topics():
-        number = topic.name.removeprefix(f"{pipeline}.").partition(".")[0]
-        own = topic.name.startswith(f"{pipeline}.") and number.isdecimal()
-        found += [topic.name] if own and (before is None or int(number) < before) else []
-    return found
+    numbers = {topic.name: lineage_of(pipeline, topic.name) for topic in log.topics()}
+    return [name for name, number in numbers.items() if number is not None and (before is None or number < before)]
+
+
+def _check_known(log: Log, ended: Sequence[str]) -> None:
+    if unknown := [name for name in ended if log.last(name) is None and not _topics_of(log, name)]:
+        raise CommandError(
+            f'no pipeline "{unknown[0]}" has written into this log',
+            detail="Nothing was changed.",
+            hint="A pipeline has the name of its folder.",
+        )
 
 
 def _end(log: Log, pipeline: str) -> None:

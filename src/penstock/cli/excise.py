@@ -40,7 +40,7 @@ def excise(
         folder, values = source.folder, _values(source.topic(topic), key, column)
         read = source.readers(topic)
     with interruptible(), answer() as out:
-        if read or pipeline:
+        if read or pipeline or ended:
             from penstock.app.excising import excise as excised  # noqa: PLC0415 (PySpark takes long to import)
 
             given, who = pipeline or _here(), getpass.getuser()

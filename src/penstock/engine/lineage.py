@@ -61,9 +61,16 @@ def _unused(log: OrderedLog, pipeline: str, *, after: int) -> int:
     return number
 
 
+def lineage_of(pipeline: str, topic: str) -> int | None:
+    """The lineage of a pipeline that a topic belongs to, by its name; none if it is not one of its topics."""
+    number = topic.removeprefix(f"{pipeline}.").partition(".")[0]
+    return int(number) if topic.startswith(f"{pipeline}.") and number.isdecimal() else None
+
+
 def end(log: OrderedLog, pipeline: str) -> None:
     """From this frame on a lineage counts that has no views and reads nothing: the pipeline is no more."""
-    number = _unused(log, pipeline, after=current(log, pipeline) or 0)
+    known = [lineage_of(pipeline, topic.name) or 0 for topic in log.topics()]
+    number = _unused(log, pipeline, after=max(current(log, pipeline) or 0, *known, 0))
     note = {"pipeline": pipeline, "current": number, "views": {}, "reads": []}
     log.append_all({}, producer=pipeline, sequence=number, note=note)
 

@@ -54,9 +54,9 @@ class Query:
         self._readable: list[Handle] = []
         self._complete_tables()
         self.layout: Layout = laid_out(graph.operators, self._same_key, self._in_key)
-        together = self.layout.depth > 1 and runs_together(spark)
-        self._tasks = int(str(spark.conf.get(PARTITIONS))) if together else 0
-        self.stages = 1 if together else self.layout.depth
+        self.together = self.layout.depth > 1 and runs_together(spark)
+        self._tasks = int(str(spark.conf.get(PARTITIONS))) if self.together else 0
+        self.stages = 1 if self.together else self.layout.depth
 
     def _complete_tables(self) -> None:
         """Tables are fed once it is known which of their columns the views read."""

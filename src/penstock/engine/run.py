@@ -148,6 +148,7 @@ class Run:
             ready.lineage,
             limit=ready.query.tuning.collected_bytes,
             unread=self._on_kafka,
+            alone=ready.query.together,
         )
         self._sinks.ensure_topics(log)
         read = self._read_before()

@@ -176,6 +176,9 @@ def settings(name: str, *, master: str, cores: int, conf: Mapping[str, str], log
     if is_on_this_machine(master):
         # No name look-up, no open port: machines with odd host names start as quickly as others.
         ours |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+    if is_local(master):
+        # Tasks of a stage wait for each other: one that could not read what it needs ends all of them.
+        ours["spark.stage.maxConsecutiveAttempts"] = "1"
     if not is_local(master):
         # Files of state are named by who has written them: a task that everybody holds for dead, and that still writes
         # at its end, spoils nothing.

@@ -45,16 +45,24 @@ class Collected:
 
 class Sinks:
     """Of one lineage; what is more than `limit` bytes is never in this process at once. `unread`: records may come that
-    cannot be read.
+    cannot be read. `alone`: no other batch may be run in this process meanwhile.
     """
 
     def __init__(
-        self, pipeline: Pipeline, plan: Compiled, lineage: Lineage, *, limit: int, unread: bool = False
+        self,
+        pipeline: Pipeline,
+        plan: Compiled,
+        lineage: Lineage,
+        *,
+        limit: int,
+        unread: bool = False,
+        alone: bool = False,
     ) -> None:
         self._pipeline = pipeline
         self._plan = plan
         self._lineage = lineage
         self._limit = limit
+        self._alone = alone
         self._views = [view.name for view in pipeline.views if view.options.store != "none"]
         self._dropped = {view.name for view in pipeline.views if view.options.late == "drop"}
         self._has_letters = unread or any(operator.kind == "bag" for operator in plan.graph.operators)
@@ -89,7 +97,8 @@ class Sinks:
         with.
         """
         try:
-            made = self._plan.graph.door.collect(frame, self._specs, self._limit, str(folder), str(staged))
+            door = self._plan.graph.door
+            made = door.collect(frame, self._specs, self._limit, str(folder), str(staged), self._alone)
         except Py4JJavaError as error:
             if (refused := self._doubled(error)) is None:
                 raise

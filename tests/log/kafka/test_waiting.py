@@ -11,7 +11,8 @@ from penstock.log.kafka.waiting import Waiting
 
 PATIENCE = timedelta(milliseconds=20)
 AWAY = KafkaError(KafkaError._TRANSPORT)
-REFUSED = KafkaError(KafkaError._SSL)
+REFUSED = KafkaError(KafkaError._AUTHENTICATION)
+UNTRUSTED = KafkaError(KafkaError._SSL)
 
 
 def test_what_was_quiet_for_long_has_not_waited() -> None:
@@ -44,8 +45,9 @@ def test_a_log_in_that_was_taken_before_may_be_refused_for_a_moment() -> None:
     assert [waiting.persist("asking", attempt), waiting.persist("asking", attempt)] == [1, 2]
 
 
-def test_a_log_in_that_was_never_taken_is_refused_at_once() -> None:
+@pytest.mark.parametrize(("error", "said"), [(REFUSED, "refuses the log-in"), (UNTRUSTED, "cannot be trusted")])
+def test_a_log_in_that_was_never_taken_is_refused_at_once(error: KafkaError, said: str) -> None:
     waiting = Waiting("nowhere", timedelta(minutes=1), print)
-    waiting.heard(REFUSED)
-    with pytest.raises(LogError, match="refuses the log-in"):
+    waiting.heard(error)
+    with pytest.raises(LogError, match=said):
         waiting.spell("asking").go_on(AWAY)

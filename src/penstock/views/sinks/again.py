@@ -17,6 +17,7 @@ from penstock.views.sinks.news import Source
 def redrive(source: Source, courier: Courier, path: Path, disk: Disk, *, limit: int | None = None) -> int:
     """Sends the letters that wait, at most so many; how many were taken. The first that is not ends it."""
     sent = 0
+    path.parent.mkdir(parents=True, exist_ok=True)
     topic = dead_topic(source.pipeline, source.view, courier.kind)
     try:
         for entry in source.log.read(topic, start=first_waiting(source.log, topic, path)):

@@ -211,8 +211,9 @@ def dead_topic(pipeline: str, view: str, kind: str) -> str:
 
 
 def is_dead_topic(pipeline: str, topic: str) -> bool:
-    kinds = ".webhook.dead-letters", ".email.dead-letters"
-    return topic.startswith(f"{pipeline}.") and topic.endswith(kinds)
+    # names of pipelines may have dots, those of views have none
+    view, _, rest = topic.removeprefix(f"{pipeline}.").partition(".")
+    return topic == f"{pipeline}.{view}.{rest}" and rest in ("webhook.dead-letters", "email.dead-letters")
 
 
 def _digest(address: str) -> str:

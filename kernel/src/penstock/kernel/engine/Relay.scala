@@ -10,10 +10,11 @@ import org.apache.spark.util.{TaskCompletionListener, TaskFailureListener}
   * A task sends rows to levels that it has not come to. All tasks `meet` before each level: what was sent to it is whole then, and only its receiver looks at it.
   * A task that fails, or is stopped, ends the others.
   *
-  * @param room how many bytes on the way from one task to another stay in memory
+  * @param most so many bytes of what is on its way stay in memory
   * @param patience milliseconds that a task waits for Spark to end it, when another has failed
   */
-final class Relay(tasks: Int, levels: Seq[Int], folder: String, room: Long, patience: Long = Relay.Patience) {
+final class Relay(tasks: Int, levels: Seq[Int], folder: String, most: Long, patience: Long = Relay.Patience) {
+  private val room = new Room(most)
   private val level = levels.zipWithIndex.toMap
   /** By level, receiver and sender; each is made by its sender. */
   private val inflows = Array.ofDim[Inflow](levels.size, tasks, tasks)
@@ -78,6 +79,8 @@ final class Relay(tasks: Int, levels: Seq[Int], folder: String, room: Long, pati
 object Relay {
   private val Patience = 10000L
   private val Look = 100L
+  /** A quarter of Java's memory, and no more than an array can hold. */
+  private val Most = math.min(1L << 30, Runtime.getRuntime.maxMemory / 4)
   private val open = new ConcurrentHashMap[String, Relay]()
   private val turn = new ReentrantLock(true)
 
@@ -85,7 +88,7 @@ object Relay {
   def of(name: String, tasks: Int, levels: Seq[Int], folder: String): Relay = {
     val task = TaskContext.get()
     val batch = s"$name ${task.stageId()} ${task.stageAttemptNumber()}"
-    val relay = open.computeIfAbsent(batch, _ => new Relay(tasks, levels, folder, room(tasks, levels.size)))
+    val relay = open.computeIfAbsent(batch, _ => new Relay(tasks, levels, folder, Most))
     task.addTaskFailureListener(new TaskFailureListener {
       override def onTaskFailure(context: TaskContext, error: Throwable): Unit = relay.fail(error)
     })
@@ -101,6 +104,4 @@ object Relay {
     try batch finally turn.unlock()
   }
 
-  /** How many bytes may be on their way from one task to another: a quarter of Java's memory in all. */
-  private def room(tasks: Int, levels: Int): Long = math.max(1L << 20, Runtime.getRuntime.maxMemory / 4 / (tasks.toLong * tasks * math.max(1, levels)))
 }

@@ -187,9 +187,9 @@ object WholeAverageFold {
 
 /** Sums intervals: of days and times in microseconds, of years in months. Three numbers, as for whole numbers.
   *
-  * Spark's buffer is (sum), or (sum, count) for `avg`; a sum that does not fit is an error.
+  * Spark's buffer is (sum), or (sum, count) for `avg`; a sum that does not fit is an error, or NULL for `try_sum` and `try_avg`.
   */
-case class IntervalSumFold(from: DataType, average: Boolean) extends Fold {
+case class IntervalSumFold(from: DataType, average: Boolean, overflow: Overflow) extends Fold {
   override def longs: Int = 3
   override def merges: Boolean = true
   override def add(g: Gathered, n: Int, o: Int, row: UnsafeRow, input: Int, weight: Long): Unit =
@@ -204,8 +204,9 @@ case class IntervalSumFold(from: DataType, average: Boolean) extends Fold {
   override def fill(g: Gathered, n: Int, o: Int, entries: Array[Entries], buffer: InternalRow, at: Int): Unit = {
     val sum = g.numbers(n + 2)
     val months = from.isInstanceOf[YearMonthIntervalType]
-    if (g.numbers(n + 1) != (sum >> 63) || months && sum != sum.toInt) throw new ArithmeticException("a sum of intervals does not fit")
-    if (g.numbers(n) == 0 && !average) buffer.setNullAt(at)
+    val fits = g.numbers(n + 1) == (sum >> 63) && (!months || sum == sum.toInt)
+    if (!fits && overflow != Overflow.IsNull) throw new ArithmeticException("a sum of intervals does not fit")
+    if (!fits || g.numbers(n) == 0 && !average) buffer.setNullAt(at)
     else if (months) buffer.setInt(at, sum.toInt)
     else buffer.setLong(at, sum)
     if (average) buffer.setLong(at + 1, g.numbers(n))

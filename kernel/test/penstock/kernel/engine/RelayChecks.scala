@@ -31,7 +31,7 @@ object RelayChecks {
   }
 
   private def inflow(random: Random): Unit = for (room <- Seq(0L, 5000L, 1L << 30)) {
-    val inflow = new Inflow(folder, room)
+    val inflow = new Inflow(folder, new Room(room))
     val sent = Seq.fill(500)((random.nextInt(7).toLong << 32, envelope(random)))
     sent.foreach { case (group, bytes) => inflow.add(group, bytes) }
     equal(inflow.groups.toSet, sent.map(_._1).toSet, "groups")
@@ -43,8 +43,8 @@ object RelayChecks {
   }
 
   private def nothingLeft(): Unit = {
-    val inflow = new Inflow(folder, 0)
-    inflow.add(1, envelope(new Random(1)))
+    val inflow = new Inflow(folder, new Room(0))
+    (0 until 1000).foreach(_ => inflow.add(1, envelope(new Random(1))))
     equal(Files.list(java.nio.file.Paths.get(folder)).count(), 0L, "files while an inflow is in use")
     inflow.close()
   }
@@ -52,7 +52,7 @@ object RelayChecks {
   /** Each task sends to levels below, also when it is on a level; what it got is compared with what all have sent. */
   private def exchange(random: Random): Unit = {
     val (tasks, levels) = (3, Seq(4, 2, 1))
-    val relay = new Relay(tasks, levels, folder, room = random.nextInt(20000))
+    val relay = new Relay(tasks, levels, folder, most = random.nextInt(20000))
     val plans = Seq.fill(tasks)(new Random(random.nextLong()))
     val found = together(tasks) { me =>
       val (sent, got) = (ArrayBuffer.empty[(Int, Int, Seq[Byte])], ArrayBuffer.empty[(Int, Int, Seq[Byte])])
@@ -74,7 +74,7 @@ object RelayChecks {
   }
 
   private def failure(): Unit = {
-    val relay = new Relay(2, Seq(1), folder, room = 0, patience = 1)
+    val relay = new Relay(2, Seq(1), folder, most = 0, patience = 1)
     try {
       together(2) { me => if (me == 0) relay.fail(new IllegalStateException("the reason")) else relay.meet() }
       throw new AssertionError("the other task went on")

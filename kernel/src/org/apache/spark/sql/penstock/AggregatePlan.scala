@@ -137,7 +137,7 @@ final class AggregatePlan(node: LogicalAggregate, growing: Boolean) {
     case d: DecimalType => DecimalSumFold(d, f.dataType.asInstanceOf[DecimalType], average = false)
     case ByteType | ShortType | IntegerType | LongType => WholeSumFold(f.child.dataType, Overflow.of(f.evalContext.evalMode))
     case FloatType | DoubleType => DoubleSumFold(f.child.dataType, average = false)
-    case _: DayTimeIntervalType | _: YearMonthIntervalType => IntervalSumFold(f.child.dataType, average = false)
+    case _: DayTimeIntervalType | _: YearMonthIntervalType => IntervalSumFold(f.child.dataType, average = false, Overflow.of(f.evalContext.evalMode))
     case other => throw new Unsupported(e.sql, s"a sum of ${other.sql} is not supported yet")
   }
 
@@ -145,7 +145,7 @@ final class AggregatePlan(node: LogicalAggregate, growing: Boolean) {
     case d: DecimalType => DecimalSumFold(d, f.sumDataType.asInstanceOf[DecimalType], average = true)
     case ByteType | ShortType | IntegerType | LongType => WholeAverageFold(f.child.dataType)
     case FloatType | DoubleType => DoubleSumFold(f.child.dataType, average = true)
-    case _: DayTimeIntervalType | _: YearMonthIntervalType => IntervalSumFold(f.child.dataType, average = true)
+    case _: DayTimeIntervalType | _: YearMonthIntervalType => IntervalSumFold(f.child.dataType, average = true, Overflow.of(f.evalMode))
     case other => throw new Unsupported(e.sql, s"an average of ${other.sql} is not supported yet")
   }
 

@@ -3,6 +3,7 @@ package org.apache.spark.sql.penstock
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.types.{DatetimeType, StringType}
+import scala.util.Try
 import scala.util.matching.Regex
 
 /** What in a query changes its value although no record came: chance, new names, the clock. Queries within expressions are looked at too. */
@@ -22,7 +23,7 @@ object Changing {
 
   private def isClock(e: Expression): Boolean = e match {
     case _: CurrentTimestampLike | _: CurrentDate | _: CurrentTime | _: LocalTimestamp | _: LocalTimestampNanos => true
-    case Cast(word, _: DatetimeType, _, _) if word.foldable && word.dataType.isInstanceOf[StringType] => matches(Word, String.valueOf(word.eval()))
+    case Cast(word, _: DatetimeType, _, _) if word.foldable && word.dataType.isInstanceOf[StringType] => Try(word.eval()).toOption.exists(text => matches(Word, String.valueOf(text)))
     case Literal(_, _: DatetimeType) => written(e).exists(matches(Written, _))
     case _ => false
   }

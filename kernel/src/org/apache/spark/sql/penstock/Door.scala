@@ -310,6 +310,6 @@ object Door {
   }
   def deadLetters: Sink = Leaving.DeadLetters
   /** Runs the batch and writes what it changed in each sink to files: see `Leaving`. */
-  def collect(batch: DataFrame, sinks: JavaList[Sink], limit: Long, folder: String, staged: String): Collected =
-    new Leaving(seq(sinks), limit, folder, staged).collected(batch)
+  def collect(batch: DataFrame, sinks: JavaList[Sink], limit: Long, folder: String, staged: String, alone: Boolean): Collected =
+    new Leaving(seq(sinks), limit, folder, staged, alone).collected(batch)
 }

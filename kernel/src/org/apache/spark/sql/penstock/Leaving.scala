@@ -30,9 +30,9 @@ final class Collected(val staged: Boolean) {
   * One job runs the batch; state must not be run twice. Its tasks return what leaves them, or the names of files in `folder` where that is
   * more than their share of `limit`. Up to `limit` bytes in all are consolidated here. Beyond that a second job reads the first one's
   * files, and each of its tasks consolidates one range of the order that changes have and writes it to files named after `staged`. Either
-  * way the rows are the same, in the same order: by sink, then by `Change.under`.
+  * way the rows are the same, in the same order: by sink, then by `Change.under`. `alone`: its tasks wait for each other, and no other batch is run meanwhile.
   */
-final class Leaving(sinks: Seq[Sink], limit: Long, folder: String, staged: String) {
+final class Leaving(sinks: Seq[Sink], limit: Long, folder: String, staged: String, alone: Boolean = false) {
   def collected(batch: DataFrame): Collected = {
     val (packed, doubled) = run(batch).unzip
     try {
@@ -45,7 +45,7 @@ final class Leaving(sinks: Seq[Sink], limit: Long, folder: String, staged: Strin
   private def run(batch: DataFrame): Seq[(Packed, Array[Byte])] = {
     val rows = batch.asInstanceOf[ClassicDataset[Row]].queryExecution.toRdd
     val found = rows.mapPartitionsWithEvaluator(new Parting(sinks.map(_.id).toSet, limit / math.max(1, rows.getNumPartitions), folder))
-    if (found.sparkContext.isLocal) Relay.alone(found.collect()).toSeq else found.collect().toSeq
+    (if (alone) Relay.alone(found.collect()) else found.collect()).toSeq
   }
 
   private def here(packed: Seq[Packed]): Collected = {

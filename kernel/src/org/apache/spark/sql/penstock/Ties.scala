@@ -4,6 +4,7 @@ import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.expressions.aggregate.{AggregateExpression, AggregateFunction, AnyValue, CollectList, First, Last, ListAgg, MaxMinBy, Mode}
 import org.apache.spark.sql.catalyst.optimizer.InlineCTE
 import org.apache.spark.sql.catalyst.plans.logical._
+import org.apache.spark.sql.types.IntegerType
 
 /** Where a query leaves it to Spark which of several rows comes first, all columns decide, in order.
   *
@@ -43,9 +44,20 @@ object Ties {
       val needed = AttributeSet(order.flatMap(_.references)).filterNot(a => items.exists(_.exprId == a.exprId))
       (Project(items ++ needed, rows), order)
     }
-    case _: Filter | _: Generate | _: GlobalLimit | _: LocalLimit | _: Offset | _: ResolvedHint =>
+    case generate: Generate => carried(generate.child).map { case (rows, order) => numbered(generate, rows, order) }
+    case _: Filter | _: GlobalLimit | _: LocalLimit | _: Offset | _: ResolvedHint =>
       carried(plan.children.head).map { case (rows, order) => (plan.withNewChildren(Seq(rows)), order) }
     case _ => None
+  }
+
+  /** Rows that `explode` makes of one come in the order of their positions; of other generators nothing is known but their columns. */
+  private def numbered(generate: Generate, rows: LogicalPlan, order: Seq[SortOrder]): (LogicalPlan, Seq[SortOrder]) = generate.generator match {
+    case Explode(elements) =>
+      val position = AttributeReference("position", IntegerType)()
+      val made = generate.copy(generator = PosExplode(elements), generatorOutput = position +: generate.generatorOutput, child = rows)
+      (made, order :+ SortOrder(position, Ascending))
+    case _: PosExplode => (generate.copy(child = rows), order :+ SortOrder(generate.generatorOutput.head, Ascending))
+    case _ => (generate.copy(child = rows), order)
   }
 
   /** Functions that need it get a window of their own, for others an order that leaves ties is part of what they mean. */
