@@ -4,6 +4,7 @@ import os
 import re
 import signal
 import socket
+import shutil
 import time
 from collections.abc import Iterator
 from contextlib import suppress
