@@ -2,9 +2,9 @@
 
 import os
 import re
+import shutil
 import signal
 import socket
-import shutil
 import time
 from collections.abc import Iterator
 from contextlib import suppress
