@@ -107,9 +107,12 @@ class PostgresStore:
             if position is not None and position.frame >= lineage.frame:
                 return None
             first, waiting = next(told), self._catalog.filled(cursor)
-            if waiting is not None and _holds(waiting[1], lineage, first.position.log):
-                if self._catalog.has(cursor, self._tables_of(lineage, waiting[0])):
-                    return waiting[0]
+            if (
+                waiting is not None
+                and _holds(waiting[1], lineage, first.position.log)
+                and (self._catalog.has(cursor, self._tables_of(lineage, waiting[0])))
+            ):
+                return waiting[0]
             made = 1 + (generation if waiting is None else max(generation, waiting[0]))
             self._catalog.keep_filled(cursor, made, self._fill(cursor, lineage, made, chain([first], told)))
             return made
