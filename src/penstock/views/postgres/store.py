@@ -110,7 +110,7 @@ class PostgresStore:
             if (
                 waiting is not None
                 and _holds(waiting[1], lineage, first.position.log)
-                and (self._catalog.has(cursor, self._tables_of(lineage, waiting[0])))
+                and self._catalog.has(cursor, self._tables_of(lineage, waiting[0]))
             ):
                 return waiting[0]
             made = 1 + (generation if waiting is None else max(generation, waiting[0]))
