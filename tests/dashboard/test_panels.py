@@ -1,5 +1,7 @@
 """The dashboard's panels in a real browser: what they show, and that it follows what happens."""
 
+import json
+from itertools import pairwise
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -126,6 +128,47 @@ def test_a_view_that_was_reset_is_shown_with_its_new_columns(page: Page, tmp_pat
         shop.batch(spend=[({"town": "Zug", "total": 7}, {"town": "Zug", "total": 9})])
         page.wait(shows("tr.changed", "Zug"))
         assert page.value(f"{ROWS}.length") == 2
+
+
+TROUBLED = """
+  const real = window.fetch;
+  window.asked = [];
+  window.fetch = async (path, options) => {
+    const what = path.match(/views\\/spend\\/(rows|changes)/)?.[1];
+    const status = what && window.answers[what].shift();
+    if (what) asked.push([what, performance.now()]);
+    if (status === 0) throw new TypeError("Failed to fetch");
+    if (!status) return real(path, options);
+    return new Response(JSON.stringify({ error: { primary: `it is ${status}` } }), { status });
+  };
+"""
+"""What is asked of the view is noted, and answered as `answers` has it; where it has none, as it is."""
+
+
+def troubled(page: Page, url: str, *, rows: list[int | None], changes: list[int | None]) -> None:
+    answers = json.dumps({"rows": rows, "changes": changes})
+    page.call("Page.addScriptToEvaluateOnNewDocument", source=f"window.answers = {answers};{TROUBLED}")
+    page.open(f"{url}/#/views/spend")
+
+
+def test_a_view_whose_changes_are_not_kept_is_read_again_after_pauses_that_grow(page: Page, shop: Scene) -> None:
+    troubled(page, shop.url, rows=[], changes=[410] * 3)
+    page.wait(shows("header p", "follows the changes"))
+    read = page.value("asked.filter(([what]) => what === 'rows').map(([, at]) => at)")
+    pauses = [after - before for before, after in pairwise(read)]
+    assert [pause >= least for pause, least in zip(pauses, [249, 499, 999], strict=True)] == [True] * 3
+    now = one_more(shop)
+    page.wait(shows("tr.changed", f"{now * 3}.50"))
+
+
+def test_a_view_that_could_not_be_read_is_read_again(page: Page, shop: Scene) -> None:
+    troubled(page, shop.url, rows=[503, None, 0, None, 504], changes=[410])
+    page.wait(shows("[role=alert]", "the server does not answer"))
+    page.wait(shows("header p", "follows the changes"))
+    now = one_more(shop)
+    page.wait(shows("tr.changed", f"{now * 3}.50"))
+    assert page.value("answers.rows") == []  # the last trouble was met while it was followed
+    page.wait("!document.querySelector('[role=alert]').checkVisibility()")
 
 
 def test_rows_are_sorted_filtered_and_what_makes_no_sense_is_told(page: Page, shop: Scene) -> None:

@@ -1,8 +1,11 @@
 """Health, readiness and metrics."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from threading import Event
+from time import monotonic, sleep
 
 import pytest
 
@@ -11,7 +14,7 @@ from penstock.log import Place as LogPlace
 from penstock.log.disk import Disk
 from penstock.serve import Settings
 from penstock.serve.diary import Diary
-from penstock.serve.elsewhere import Elsewhere
+from penstock.serve.elsewhere import Elsewhere, Stand
 from penstock.serve.server import serving
 from penstock.views import Position
 from penstock.views.sinks.delivering import LETTERS
@@ -26,6 +29,13 @@ def metrics(client: Client) -> dict[str, float]:
     assert got.headers["content-type"].startswith("text/plain")
     lines = [line.rpartition(" ") for line in got.data.decode().splitlines() if not line.startswith("#")]
     return {name: float(value) for name, _, value in lines}
+
+
+def soon(holds: Callable[[], bool]) -> bool:
+    until = monotonic() + 20
+    while not holds() and monotonic() < until:
+        sleep(0.01)
+    return holds()
 
 
 def test_ready_is_who_has_answers(place: Place) -> None:
@@ -86,8 +96,50 @@ def test_a_store_on_a_server_is_measured_and_so_is_that_it_is_away(
             1,
         )
         answers.clear()
-        assert client.get("/ready").json["store"] == {"reachable": False, "lag": None}
+        away = {"reachable": False, "lag": None}
+        assert soon(lambda: client.get("/ready").json["store"] == away)  # until then it is what was known before
         assert metrics(client)["penstock_store_up"] == 0
+
+
+class Silent:
+    """A store that says nothing while it is silent."""
+
+    def __init__(self) -> None:
+        self.speaks = Event()
+        self.asked = 0
+
+    def __call__(self) -> Position | None:
+        self.asked += 1
+        if not self.speaks.wait(60):
+            raise TimeoutError
+        return None
+
+
+def test_a_store_that_says_nothing_is_waited_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("penstock.serve.elsewhere.AGAIN_SECONDS", 0.0)
+    monkeypatch.setattr("penstock.serve.elsewhere.PATIENCE_SECONDS", 0.5)
+    silent = Silent()
+    elsewhere, began = Elsewhere(silent), monotonic()
+    assert [elsewhere.stand() for _ in range(10)] == [Stand(reachable=False)] * 10
+    assert 0.5 <= monotonic() - began < 2.5 and silent.asked == 1
+    silent.speaks.set()
+    assert soon(lambda: elsewhere.stand().reachable)
+    silent.speaks.clear()
+    began = monotonic()
+    assert [elsewhere.stand() for _ in range(10)] == [Stand(reachable=True)] * 10
+    assert monotonic() - began < 2.5
+    silent.speaks.set()
+
+
+def test_what_was_known_of_a_store_long_ago_is_asked_again_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    now, answers = [0.0], [Position("log", 1, frame, 0, 0) for frame in (7, 9)]
+    monkeypatch.setattr("penstock.serve.elsewhere.monotonic", lambda: now[0])
+    elsewhere = Elsewhere(answers.pop)
+    assert elsewhere.stand() == Stand(True, Position("log", 1, 9, 0, 0))
+    now[0] = 60.0  # who asks once a minute is told how it stands now
+    assert elsewhere.stand() == Stand(True, Position("log", 1, 7, 0, 0))
+    now[0] = 120.0
+    assert elsewhere.stand() == Stand(reachable=False)
 
 
 def test_sinks_are_measured(place: Place) -> None:

@@ -13,6 +13,7 @@ from penstock.errors import ViewError
 from penstock.log import Log, Record
 from penstock.views import catch_up
 from penstock.views.postgres import PostgresStore, reader_of, views_in
+from penstock.views.step import Lineage
 from services.postgres import Server
 from tests.views.postgres import asked, contents_in
 from tests.views.shop import VIEWS, Declared, Shop, Story, counted, folded, name, spend
@@ -256,6 +257,48 @@ def test_a_switch_waits_for_a_reader_and_keeps_what_it_has_filled(
         with PostgresStore(postgres.url(), schema) as again:
             catch_up(log, "shop", again)
     assert_right(postgres, schema, second)
+
+
+def test_what_another_follower_has_filled_is_not_tidied_away(
+    shop: Shop, log: Log, store: PostgresStore, postgres: Server, schema: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("penstock.views.postgres.store.SHOWING_SECONDS", 0.0)
+    show, second = store._show_at_last, Shop(log, lineage=2)
+    with PostgresStore(postgres.url(), schema) as other, postgres.connection() as reader:
+
+        def show_and_be_overtaken(lineage: Lineage, generation: int) -> None:
+            show(lineage, generation)
+            reader.execute("BEGIN")
+            reader.execute(f'SELECT * FROM "{schema}".spend')
+            second.batch(spend=[(None, spend("Bern", 2))])
+            second.announce()
+            assert "wait for a reader" in refusal(lambda: catch_up(log, "shop", other))
+
+        monkeypatch.setattr(store, "_show_at_last", show_and_be_overtaken)
+        catch_up(log, "shop", store)
+        reader.execute("COMMIT")
+        monkeypatch.setattr("penstock.views.postgres.store.merge", None)  # nothing is filled again
+        catch_up(log, "shop", other)
+    assert_right(postgres, schema, second)
+
+
+def test_what_was_filled_and_is_gone_is_filled_again(
+    shop: Shop, log: Log, store: PostgresStore, postgres: Server, schema: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("penstock.views.postgres.store.SHOWING_SECONDS", 0.0)
+    catch_up(log, "shop", store)
+    second = Shop(log, lineage=2)
+    second.batch(spend=[(None, spend("Bern", 2))])
+    with postgres.connection() as reader:
+        reader.execute("BEGIN")
+        reader.execute(f'SELECT * FROM "{schema}".spend')
+        second.announce()
+        assert "wait for a reader" in refusal(lambda: catch_up(log, "shop", store))
+        reader.execute("COMMIT")
+        reader.execute(f'DROP TABLE "{schema}"._penstock_2_0')
+    catch_up(log, "shop", store)
+    assert_right(postgres, schema, second)
+    assert len(asked(postgres, f"SELECT 1 FROM pg_tables WHERE schemaname = '{schema}'")) == 5
 
 
 def test_what_was_filled_from_another_log_is_not_shown(

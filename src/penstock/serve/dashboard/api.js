@@ -37,7 +37,7 @@ async function request(path, { query, body, signal, last } = {}) {
       body: body === undefined ? undefined : JSON.stringify(body),
       signal,
       cache: "no-store",
-    });
+    }).catch(() => { throw new Trouble(0, { primary: "the server does not answer" }); });
     if (answer.status !== 401) return answer;
     if (headers().authorization !== given.authorization) continue; // another was given meanwhile
     await wanted(given.authorization ? "This token is not known here." : "");

@@ -1,7 +1,6 @@
 // Following a view: its changes as they come, across servers that stop and start again.
 import { events } from "./api.js";
-
-const LONGEST = 10_000;
+import { Pauses } from "./pauses.js";
 
 /**
  * Calls `moved(count, position)` when all changes of a batch were told, and `lost(true|false)` when the server is not
@@ -15,14 +14,14 @@ export function follow(view, from, told) {
 }
 
 async function run(view, from, { moved, lost, gone }, signal) {
+  const pauses = new Pauses();
   let last = null;
-  let pause = 250;
   let count = 0;
   while (!signal.aborted) {
     try {
       for await (const event of events(`views/${encodeURIComponent(view)}/changes`, { query: last ? {} : { from }, last, signal })) {
         lost(false);
-        pause = 250;
+        pauses.reset();
         last = event.id;
         if (event.kind === "change") count += 1;
         if (event.kind === "batch") {
@@ -35,7 +34,6 @@ async function run(view, from, { moved, lost, gone }, signal) {
       if (error.status === 410) { gone(); return; }
     }
     lost(true);
-    await new Promise((done) => setTimeout(done, pause));
-    pause = Math.min(LONGEST, pause * 2);
+    await new Promise((done) => setTimeout(done, pauses.next()));
   }
 }

@@ -3,6 +3,7 @@ import { Trouble, ask } from "./api.js";
 import { announce, empty, h, scrolled, trouble } from "./dom.js";
 import { count, plural } from "./format.js";
 import { follow } from "./follow.js";
+import { Pauses } from "./pauses.js";
 import { plot, plotted } from "./plot.js";
 import { Rows } from "./rows.js";
 
@@ -11,18 +12,24 @@ const PLOTTED = 1000;
 const PAUSE = 200;
 
 export function viewsPanel(main, name, told) {
+  const pauses = new Pauses();
   let end = () => {};
-  let over = false;
+  let [over, waiting] = [false, null];
   const begin = () => ask("views").then(({ views }) => {
     if (over) return;
+    pauses.reset();
     const view = views.find((each) => each.name === name) ?? (name ? null : views[0]);
     const place = h("section", { class: "panel", "aria-labelledby": "view" });
     main.replaceChildren(h("div", { class: "side" }, listOf(views, view), place));
     if (view) end = liveView(place, view, told, begin);
     else place.append(h("h2", { id: "view", tabindex: "-1", text: "Views" }), empty(name ? `There is no view "${name}".` : "There are no views yet."));
-  }).catch((error) => over || main.replaceChildren(h("h2", { tabindex: "-1", text: "Views" }), trouble(error)));
+  }).catch((error) => {
+    if (over) return;
+    main.replaceChildren(h("h2", { tabindex: "-1", text: "Views" }), trouble(error));
+    waiting = setTimeout(begin, pauses.next());
+  });
   begin();
-  return () => { over = true; end(); };
+  return () => { over = true; clearTimeout(waiting); end(); };
 }
 
 function listOf(views, chosen) {
@@ -30,7 +37,10 @@ function listOf(views, chosen) {
     h("a", { href: `#/views/${encodeURIComponent(view.name)}`, "aria-current": view === chosen ? "page" : null }, view.name)));
 }
 
-/** Of one lineage: when rows of another come, whose columns may be others, it ends and `anew` begins another. */
+/**
+ * Of one lineage: when rows of another come, whose columns may be others, it ends and `anew` begins another. While it
+ * cannot be read or followed that is tried again, after pauses that grow until its changes come.
+ */
 function liveView(place, view, told, anew) {
   const asked = { order: null, descending: false, where: "", pages: [null] };
   const rows = new Rows(view, (column) => {
@@ -41,12 +51,14 @@ function liveView(place, view, told, anew) {
   const parts = frame(place, view, rows);
   const drawn = plotted(view) && plot(view, plotted(view));
   if (drawn) parts.plot.append(drawn.element);
-  let [busy, again, over, stop, timer, known, lineage] = [false, null, false, null, null, "", null];
+  const pauses = new Pauses();
+  let [busy, again, over, stop, timer, waiting, known, lineage] = [false, null, false, null, null, null, "", null];
 
   /** Reads the page, with `after` as the batch there has left it; what differs from the same page before is marked. */
   async function load(after) {
     if (busy) { again = { after: after ?? again?.after }; return; }
     busy = true;
+    clearTimeout(waiting);
     try {
       const question = JSON.stringify(asked);
       const order = asked.order && `${asked.order}${asked.descending ? " desc" : ""}`;
@@ -60,8 +72,11 @@ function liveView(place, view, told, anew) {
       parts.said(asked.pages.length, page, counts);
       told({ position: page.position });
       if (drawn) drawn.update(await recent(view));
-      stop ??= follow(view.name, page.position.position, { moved, lost: parts.lost, gone });
+      if (!over) stop ??= follow(view.name, page.position.position, { moved, lost, gone });
     } catch (error) {
+      const refused = error.status >= 400 && error.status < 500; // what was asked for makes no sense, and will not later
+      if (stop === null) later(null);
+      else if (!refused) later(after);
       if (!(error instanceof Trouble)) throw error;
       parts.trouble.hidden = false;
       parts.trouble.replaceChildren(trouble(error));
@@ -85,13 +100,24 @@ function liveView(place, view, told, anew) {
       load(position);
     }, PAUSE);
   }
+  function lost(yes) {
+    if (!yes) pauses.reset();
+    parts.lost(yes);
+  }
   function gone() {
     stop = null;
-    load(null);
+    later(null);
+  }
+  function later(after) {
+    if (over) return;
+    if (stop === null) parts.left();
+    clearTimeout(waiting);
+    waiting = setTimeout(() => load(after), pauses.next());
   }
   function end() {
     over = true;
     clearTimeout(timer);
+    clearTimeout(waiting);
     stop?.();
   }
   function change(to) {
@@ -124,6 +150,7 @@ function frame(place, view, rows) {
     form, where, older, newer, trouble: troubles, plot: plots,
     next: () => next,
     lost: (yes) => { state.textContent = yes ? "the server does not answer; trying again" : "follows the changes"; },
+    left: () => { state.textContent = "does not follow the changes; trying again"; },
     said: (page, found, counts) => {
       next = found.next;
       older.disabled = page === 1;

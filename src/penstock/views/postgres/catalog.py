@@ -5,7 +5,7 @@ of `_penstock_filled`, if there is one, says which one is filled and waits to be
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from penstock.errors import ViewError
@@ -125,14 +125,20 @@ class Catalog:
                     hint=f'Drop the schema "{self.schema}": the store fills itself anew.',
                 )
 
-    def leftovers(self, cursor: Any, generation: int) -> list[str]:
-        """Tables of other generations, which count for nobody."""
+    def has(self, cursor: Any, tables: Sequence[Table]) -> bool:
+        """Whether all of them are there."""
+        names = [table.base for table in tables]
+        counted = cursor.execute("SELECT count(to_regclass(name)) FROM unnest(%s::text[]) name", [names])
+        return bool(counted.fetchone()[0] == len(names))
+
+    def others(self, cursor: Any, spared: Collection[int]) -> list[str]:
+        """Tables of all generations but those."""
         rows = cursor.execute(
             "SELECT relname::text FROM pg_class WHERE relnamespace = to_regnamespace(%s) AND relkind = 'r' "
             "AND relname ~ '^_penstock_[0-9]+_[0-9]+$'",
             [quoted(self.schema)],
         ).fetchall()
-        return [f"{quoted(self.schema)}.{quoted(name)}" for (name,) in rows if int(name.split("_")[2]) != generation]
+        return [f"{quoted(self.schema)}.{quoted(name)}" for (name,) in rows if int(name.split("_")[2]) not in spared]
 
 
 def _spelled(name: str) -> str:

@@ -96,7 +96,7 @@ class PostgresStore:
         generation = self._filled(lineage, steps)
         if generation is not None:
             self._show_at_last(lineage, generation)
-            self._tidy(generation)
+            self._tidy()
 
     def _filled(self, lineage: Lineage, steps: Iterable[Step]) -> int | None:
         """The generation that holds the lineage, filled by this call or an earlier one; None if it is done already."""
@@ -107,7 +107,11 @@ class PostgresStore:
             if position is not None and position.frame >= lineage.frame:
                 return None
             first, waiting = next(told), self._catalog.filled(cursor)
-            if waiting is not None and _holds(waiting[1], lineage, first.position.log):
+            if (
+                waiting is not None
+                and _holds(waiting[1], lineage, first.position.log)
+                and self._catalog.has(cursor, self._tables_of(lineage, waiting[0]))
+            ):
                 return waiting[0]
             made = 1 + (generation if waiting is None else max(generation, waiting[0]))
             self._catalog.keep_filled(cursor, made, self._fill(cursor, lineage, made, chain([first], told)))
@@ -157,7 +161,7 @@ class PostgresStore:
         """Tables of earlier lineages are gone, and those that wait: they are filled anew."""
         with self._transaction() as cursor:
             generation, _ = self._catalog.position(cursor)
-            for name in self._catalog.leftovers(cursor, generation):
+            for name in self._catalog.others(cursor, {generation}):
                 cursor.execute(f"DROP TABLE {name}")
             if self._catalog.is_there(cursor):
                 self._catalog.make(cursor)
@@ -233,17 +237,20 @@ class PostgresStore:
                 cursor.execute(f"DROP INDEX {index}")
         self._say(_too_long(table, error))
 
-    def _tidy(self, generation: int) -> None:
+    def _tidy(self) -> None:
         """Drops what counts for nobody any more, unless somebody reads it still; the next switch tries again."""
         with suppress(ViewError):
-            for name in self._leftovers(generation):
+            for name in self._leftovers():
                 with self._transaction() as cursor:
                     cursor.execute("SET LOCAL lock_timeout = '200ms'")
                     cursor.execute(f"DROP TABLE IF EXISTS {name}")
 
-    def _leftovers(self, generation: int) -> list[str]:
-        with self._transaction("READ ONLY") as cursor:
-            return self._catalog.leftovers(cursor, generation)
+    def _leftovers(self) -> list[str]:
+        """Of one moment: what another follower has filled since is no table yet, or is the one that waits or counts."""
+        with self._transaction("ISOLATION LEVEL REPEATABLE READ, READ ONLY") as cursor:
+            generation, _ = self._catalog.position(cursor)
+            waiting = self._catalog.filled(cursor)
+            return self._catalog.others(cursor, {generation} if waiting is None else {generation, waiting[0]})
 
 
 def _holds(filled: Position, lineage: Lineage, log: str) -> bool:
