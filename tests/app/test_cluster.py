@@ -47,13 +47,13 @@ def test_a_pipeline_runs_on_a_cluster_and_equals_batch(tmp_path: Path) -> None:
         ensure_sources(log, load_pipeline(shop))
         log.append("customers", [{"id": n, "city": f"city {n % 7}"} for n in range(50)])
         log.append("orders", [{"id": n, "customer": n % 60, "amount": n / 4} for n in range(1000)])
-        penstock("run", str(shop), "--once", *place, *HERE)
+        penstock("run", str(shop), "--once", *place, *CLUSTER)
         moved = [{"id": n, "city": "elsewhere"} for n in range(0, 50, 3)]
         log.append("customers", [*moved, Record({"id": 1}, deleted=True)])
         log.append("returns", [{"id": 7, "reason": "broken"}, {"id": 8, "reason": "late"}])
-        penstock("run", str(shop), "--once", *place, *CLUSTER)
+        penstock("run", str(shop), "--once", *place, *HERE)
         log.append("orders", [{"id": n, "customer": n % 60, "amount": n / 4} for n in range(1000, 1100)])
-    penstock("run", str(shop), "--once", *place, *HERE)
+    penstock("run", str(shop), "--once", *place, *CLUSTER)
     verdicts = penstock("verify", "--pipeline", str(shop), *place, *HERE).splitlines()
     assert [line.partition(", ")[0] for line in verdicts] == [
         f"{view}: equal" for view in ("spend", "sizes", "returned", "total")

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from penstock.engine import run
 from penstock.errors import EngineError
 from tests.engine.conftest import Bench
 
@@ -50,11 +51,27 @@ def test_levels_that_run_together_change_the_views_as_levels_apart_do(bench: Cal
     assert one.ready.query.layout.depth > 2
 
 
-def test_a_checkpoint_of_levels_together_is_refused_by_levels_apart(bench: Callable[..., Bench]) -> None:
+def test_state_of_levels_together_stays_in_one_process(
+    bench: Callable[..., Bench], monkeypatch: pytest.MonkeyPatch
+) -> None:
     one = bench(DEEP, shuffle_partitions=TOGETHER)
     feed(one)
-    with pytest.raises(EngineError, match=r"setting levels \(together before, apart now\)"):
-        one.start(shuffle_partitions=APART)
+    monkeypatch.setattr(run, "runs_together", lambda spark: False)  # as on a cluster
+    with pytest.raises(EngineError, match="only tasks of one process can share"):
+        one.start(shuffle_partitions=TOGETHER)
+
+
+def test_levels_apart_go_on_apart_where_they_could_be_together(
+    bench: Callable[..., Bench], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as cluster:
+        cluster.setattr(run, "runs_together", lambda spark: False)
+        one = bench(DEEP, shuffle_partitions=TOGETHER)
+    feed(one)
+    one.start(shuffle_partitions=TOGETHER)
+    feed(one)
+    one.check(every=3)
+    assert one.ready.query.stages == one.ready.query.layout.depth
 
 
 def test_an_error_deep_in_the_graph_is_told_as_it_is(bench: Callable[..., Bench]) -> None:
@@ -68,11 +85,11 @@ def test_an_error_deep_in_the_graph_is_told_as_it_is(bench: Callable[..., Bench]
 
 def test_two_pipelines_in_one_process_do_not_wait_for_each_other_for_ever(bench: Callable[..., Bench]) -> None:
     both = [bench(DEEP, shuffle_partitions=TOGETHER) for _ in range(2)]
-    runs = [Thread(target=feed, args=[each]) for each in both]
-    for run in runs:
-        run.start()
-    for run in runs:
-        run.join(120)
-    for each in both:
-        assert len(each.batches) >= 4
-        each.check()
+    fed = [Thread(target=feed, args=[each]) for each in both]
+    for each in fed:
+        each.start()
+    for each in fed:
+        each.join(120)
+    for one in both:
+        assert len(one.batches) >= 4
+        one.check()

@@ -37,7 +37,7 @@ from penstock.engine.master import is_local
 from penstock.engine.plangraph import plan_graph
 from penstock.engine.plantext import plan_text
 from penstock.engine.query import Query, Tuning
-from penstock.engine.run import Prepared, Run, epoch_name, prepared, raised_epoch, settings_of
+from penstock.engine.run import Prepared, Run, epoch_name, goes_on_together, prepared, raised_epoch, settings_of
 from penstock.engine.session import session
 from penstock.engine.stages import OnStage, nobody
 from penstock.engine.topics import ensure_sources
@@ -179,6 +179,7 @@ def working(at: Opened, watch: Watch = NOBODY, *, anew: bool = False, once: bool
             not anew and (lineage := newest(home, name)) is not None
         ):  # who would be refused must not end the run that is there
             check_unchanged(lineage, fingerprint_of(at.pipeline, plan, log, settings_of(spark)))
+            goes_on_together(spark, lineage)
             check_fits(lineage, log)
         # An older run sees this and leaves; only then can we have the lock. If a newer one comes meanwhile, we leave.
         epoch = raised_epoch(log, at.pipeline)

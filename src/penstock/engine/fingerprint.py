@@ -22,6 +22,10 @@ NAMED = {"settings": "setting", "streams": "stream", "tables": "table", "files":
 """Parts that have parts, and what one of these is called."""
 
 
+LEVELS, TOGETHER, APART = "levels", "together", "apart"
+"""Beside what a checkpoint depends on it is written how its state lies: all levels in one operator, or each in one."""
+
+
 def fingerprint_of(
     pipeline: Pipeline, compiled: Compiled, log: OrderedLog, settings: Mapping[str, str]
 ) -> dict[str, Any]:
@@ -74,6 +78,10 @@ def check_unchanged(lineage: Lineage, fingerprint: Mapping[str, Any]) -> None:
             detail=f"What changed: {', '.join(changes)}.",
             hint="To compute its answers anew from the log: penstock reset PIPELINE",
         )
+
+
+def levels_of(lineage: Lineage) -> str:
+    return str(_read(lineage).get(LEVELS, APART))
 
 
 def _read(lineage: Lineage) -> dict[str, Any]:

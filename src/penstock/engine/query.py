@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 from penstock.engine.evaluation import BY_NAME, evaluated_streams, named_row
 from penstock.engine.graph import Branch, Edge, Graph, Operator
 from penstock.engine.levels import SINKS, TABLES, Layout, Within, laid_out
-from penstock.engine.master import PARTITIONS, runs_together
+from penstock.engine.master import PARTITIONS
 from penstock.engine.nodes import Handle
 from penstock.engine.timing import LATE
 
@@ -40,9 +40,11 @@ class Tuning:
 
 
 class Query:
-    """Everything that the kernel needs, made from the graph once all views are in it."""
+    """Everything that the kernel needs, made from the graph once all views are in it; `together`: all levels are to be
+    one operator.
+    """
 
-    def __init__(self, spark: SparkSession, graph: Graph, tuning: Tuning) -> None:
+    def __init__(self, spark: SparkSession, graph: Graph, tuning: Tuning, *, together: bool = False) -> None:
         self._spark = spark
         self._graph = graph
         self._door = graph.door
@@ -54,7 +56,7 @@ class Query:
         self._readable: list[Handle] = []
         self._complete_tables()
         self.layout: Layout = laid_out(graph.operators, self._same_key, self._in_key)
-        self.together = self.layout.depth > 1 and runs_together(spark)
+        self.together = together and self.layout.depth > 1
         self._tasks = int(str(spark.conf.get(PARTITIONS))) if self.together else 0
         self.stages = 1 if self.together else self.layout.depth
 

@@ -23,7 +23,7 @@ from penstock.engine.batches import Batches, Committed
 from penstock.engine.checkpoint import address, check_fits, take_up
 from penstock.engine.compile import Compiled, compiled
 from penstock.engine.failing import failed, is_stopped
-from penstock.engine.fingerprint import check_unchanged, fingerprint_of
+from penstock.engine.fingerprint import APART, LEVELS, TOGETHER, check_unchanged, fingerprint_of, levels_of
 from penstock.engine.idleness import Idleness
 from penstock.engine.kafka import lies_in_kafka
 from penstock.engine.lineage import Lineage, begun, current, drop_older, make_current, newest
@@ -82,14 +82,15 @@ def prepared(  # noqa: PLR0913 (what a test, or a command, knows already)
     (refused) or `anew` asks for another.
     """
     plan = plan or compiled(spark, pipeline)
-    query = Query(spark, plan.graph, tuning or Tuning())
+    lineage = None if anew else newest(home, pipeline.name)
+    together = runs_together(spark) if lineage is None else goes_on_together(spark, lineage)
+    query = Query(spark, plan.graph, tuning or Tuning(), together=together)
     ensure_sources(log, pipeline)
     fingerprint = fingerprint_of(pipeline, plan, log, settings_of(spark))
     check_not_compacted_by_others(log, pipeline)
-    lineage = newest(home, pipeline.name)
-    if lineage is None or anew:
+    if lineage is None:
         check_whole(log, pipeline)
-        lineage = begun(home, log, pipeline.name, fingerprint)
+        lineage = begun(home, log, pipeline.name, fingerprint | {LEVELS: TOGETHER if query.together else APART})
     check_unchanged(lineage, fingerprint)
     check_fits(lineage, log)
     return Prepared(pipeline, plan, query, lineage)
@@ -108,9 +109,22 @@ def epoch_name(pipeline: str) -> str:
 def settings_of(spark: SparkSession) -> dict[str, str]:
     """The settings that answers and state depend on."""
     names = ("spark.sql.ansi.enabled", "spark.sql.session.timeZone", PARTITIONS)
-    return {name: str(spark.conf.get(name)) for name in names} | {
-        "levels": "together" if runs_together(spark) else "apart"
-    }
+    return {name: str(spark.conf.get(name)) for name in names}
+
+
+def goes_on_together(spark: SparkSession, lineage: Lineage) -> bool:
+    """Whether the levels of this lineage are one operator. Levels apart can go on anywhere, levels together only where
+    all tasks run in one process.
+    """
+    together = levels_of(lineage) == TOGETHER
+    if together and not runs_together(spark):
+        raise EngineError(
+            f'the state of pipeline "{lineage.pipeline}" is one that only tasks of one process can share',
+            detail=f"It was begun in one process; now Spark runs at {spark.sparkContext.master}, "
+            f"with {spark.conf.get(PARTITIONS)} partitions.",
+            hint="Run it as before, or compute its answers anew: penstock reset PIPELINE",
+        )
+    return together
 
 
 class Run:
