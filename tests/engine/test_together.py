@@ -10,6 +10,7 @@ import pytest
 from penstock.engine import run
 from penstock.errors import EngineError
 from tests.engine.conftest import Bench
+from tests.texts import refused
 
 pytestmark = pytest.mark.spark
 
@@ -57,7 +58,7 @@ def test_state_of_levels_together_stays_in_one_process(
     one = bench(DEEP, shuffle_partitions=TOGETHER)
     feed(one)
     monkeypatch.setattr(run, "runs_together", lambda spark: False)  # as on a cluster
-    with pytest.raises(EngineError, match="only tasks of one process can share"):
+    with refused("engine/state_of_levels_together"):
         one.start(shuffle_partitions=TOGETHER)
 
 
