@@ -58,7 +58,7 @@ def test_state_of_levels_together_stays_in_one_process(
     one = bench(DEEP, shuffle_partitions=TOGETHER)
     feed(one)
     monkeypatch.setattr(run, "runs_together", lambda spark: False)  # as on a cluster
-    with refused("engine/state_of_levels_together"):
+    with refused("engine/levels-together"):
         one.start(shuffle_partitions=TOGETHER)
 
 
