@@ -62,7 +62,7 @@ class Shop:
 
     def maintained(self, name: str, size: Size) -> Figures:
         """Seconds of loading and of a refresh, and the bytes of the state."""
-        home, place = self.folder / name, self.folder / "log"
+        home, place = self.folder / name, self.folder / f"{name}-log"  # a reader may hold files of the log before
         shutil.copytree(self.folder / "loaded", place)
         try:
             with Log.open(place) as log:
