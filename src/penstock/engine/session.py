@@ -179,7 +179,7 @@ def settings(name: str, *, master: str, cores: int, conf: Mapping[str, str], log
     if is_local(master):
         # Tasks of a stage wait for each other: one that could not read what it needs ends all of them.
         ours["spark.stage.maxConsecutiveAttempts"] = "1"
-    if not is_local(master):
+    else:
         # Files of state are named by who has written them: a task that everybody holds for dead, and that still writes
         # at its end, spoils nothing.
         ours[STATE_FORMAT] = "2"

@@ -103,5 +103,4 @@ object Relay {
     turn.lockInterruptibly()
     try batch finally turn.unlock()
   }
-
 }
