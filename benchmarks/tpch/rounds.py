@@ -5,6 +5,7 @@ memory as far as it would be in a pipeline that is at work.
 """
 
 import json
+from bisect import bisect_right
 from collections.abc import Callable
 from typing import Any
 
@@ -18,12 +19,12 @@ Change = Callable[[], int]
 
 class Rounds:
     """Asked again and again by the run, as whether to stop: when all that was appended is in a batch that has ended, it
-    notes the batch's seconds and appends the next round; it says yes after so many.
+    appends the next round; it says yes after so many, and has the seconds of all batches then.
     """
 
     def __init__(self, loaded: int, count: int, change: Change) -> None:
-        self._frame = loaded
-        self._left = count
+        self._frames = [loaded]
+        self._count = count
         self._change = change
         self._read_until = 0
         self.loading: list[float] = []
@@ -33,21 +34,26 @@ class Rounds:
         self._read_until = batch.end
 
     def are_over(self, query: StreamingQuery) -> bool:
-        if self._read_until <= self._frame or not (ended := ended_since(query, self._frame)):
+        if self._read_until <= self._frames[-1] or end(query.lastProgress) <= self._frames[-1]:
             return False
-        if self.loading:
-            self.refreshing.append(ended[-1])
-        else:
-            self.loading = ended
-        if len(self.refreshing) == self._left:
+        if len(self._frames) == 1 + self._count:
+            self._note(query)
             return True
-        self._frame = self._change()
+        self._frames.append(self._change())
         return False
 
+    def _note(self, query: StreamingQuery) -> None:
+        """All at once: to ask Spark for all its batches while one of them runs would slow it down."""
+        self.refreshing = [0.0] * self._count
+        for each in query.recentProgress:
+            seconds = each["durationMs"]["triggerExecution"] / 1000
+            found = bisect_right(self._frames, end(each) - 1) - 2
+            if each["numInputRows"] and found < 0:
+                self.loading.append(seconds)
+            elif each["numInputRows"]:
+                self.refreshing[found] += seconds
 
-def ended_since(query: StreamingQuery, frame: int) -> list[float]:
-    """The seconds of all batches, once one that has read the frame has ended: Spark tells of it after its commit."""
-    fed: list[Any] = [each for each in query.recentProgress if each["numInputRows"]]
-    if not fed or json.loads(fed[-1]["sources"][0]["endOffset"])["frame"] <= frame:
-        return []
-    return [each["durationMs"]["triggerExecution"] / 1000 for each in fed]
+
+def end(progress: Any) -> int:
+    """The first frame that a batch has not read; 0 before the first batch has ended."""
+    return json.loads(progress["sources"][0]["endOffset"])["frame"] if progress else 0  # type: ignore[no-any-return]
