@@ -39,6 +39,11 @@ def test_a_star_is_the_cores_that_this_process_may_use() -> None:
     assert chosen("local[*]", cores=4)["spark.master"] == "local[4]"
 
 
+def test_no_stage_is_tried_again_where_its_tasks_wait_for_each_other() -> None:
+    assert chosen("local[2]")["spark.stage.maxConsecutiveAttempts"] == "1"
+    assert "spark.stage.maxConsecutiveAttempts" not in chosen("local-cluster[2,1,1024]")
+
+
 def test_the_users_settings_win() -> None:
     assert chosen(spark_ui_enabled="true")["spark.ui.enabled"] == "true"
 
