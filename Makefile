@@ -54,8 +54,8 @@ bench-queue: setup ## a queue whose messages are acknowledged one by one, and a 
 bench-engine: setup ## the benchmark of the engine, against Spark's own aggregation and Python
 	@$(BIN)/python -m benchmarks.engine
 
-bench-tpch: setup ## TPC-H as views against Spark batch; SF=1 is the scale, QUERIES=q01,q03 takes some
-	@$(BIN)/python -m benchmarks.tpch $(if $(SF),--scale $(SF)) $(if $(QUERIES),--queries $(QUERIES))
+bench-tpch: setup ## TPC-H as views against Spark batch; SF=1 is the scale, QUERIES=q01,q03 takes some, RESUME=1 goes on where a run was cut off
+	@$(BIN)/python -m benchmarks.tpch $(if $(SF),--scale $(SF)) $(if $(QUERIES),--queries $(QUERIES)) $(if $(RESUME),--resume)
 
 bench-growth: setup ## what a change costs when the data is ten times as large
 	@$(BIN)/python -m benchmarks.growth

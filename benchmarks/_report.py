@@ -32,6 +32,13 @@ def keep(name: str, figures: Mapping[str, float]) -> None:
     _write(f"{name}-partial", figures)
 
 
+def kept(name: str) -> dict[str, float]:
+    """What a run on this machine that was cut off has kept; nothing if there was none."""
+    path = RESULTS / f"{name}-partial.json"
+    found = json.loads(path.read_text()) if path.exists() else {}
+    return dict(found["figures"]) if found and found["machine"] == machine() else {}
+
+
 def _write(name: str, figures: Mapping[str, float]) -> None:
     RESULTS.mkdir(exist_ok=True)
     text = json.dumps({"machine": machine(), "figures": {k: round(v, 4) for k, v in figures.items()}}, indent=2)

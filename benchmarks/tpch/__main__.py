@@ -1,10 +1,11 @@
 """TPC-H: each query as a view, against Spark computing it anew over the same rows as parquet files.
 
-`python -m benchmarks.tpch [--scale 1] [--queries q01,q06] [--warm 25] [--rounds 9]`. Per query, in one run: loading,
-the batch after a refresh of 0.1 % of the rows, the recomputation, the size of the state. Both sides are warm: without a
-restart after loading, `--warm` rounds of refresh come before those that count, and `WARM_QUERIES` recomputations, each
-over all rows, before those that count. Folding the log into tables is reported apart: a recomputation from the log
-would have to do it first. Figures are written as they come, to tpch-partial.json; a query that fails is left out.
+`python -m benchmarks.tpch [--scale 1] [--queries q01,q06] [--warm 25] [--rounds 9] [--resume]`. Per query, in one run:
+loading, the batch after a refresh of 0.1 % of the rows, the recomputation, the size of the state. Both sides are warm:
+without a restart after loading, `--warm` rounds of refresh come before those that count, and `WARM_QUERIES`
+recomputations, each over all rows, before those that count. Folding the log into tables is reported apart: a
+recomputation from the log would have to do it first. Figures are written as they come, to tpch-partial.json; a query
+that fails is left out. With `--resume` those of a run of the same size that was cut off are taken from there.
 """
 
 import argparse
@@ -14,12 +15,12 @@ import statistics
 import sys
 import tempfile
 import time
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from benchmarks._report import keep, report
+from benchmarks._report import keep, kept, report
 from benchmarks.tpch.data import KEYS, Data
 from benchmarks.tpch.rounds import Rounds
 from benchmarks.tpch.shop import QUERIES, change, load, pipeline_text
@@ -111,9 +112,9 @@ class Shop:
         return statistics.median(taken[WARM_QUERIES:])
 
 
-def measured(shop: Shop, names: list[str], size: Size) -> Figures:
-    figures = {"scale": size.scale, "folding_s": shop.write_parquet()}
-    for name in names:
+def measured(shop: Shop, names: list[str], size: Size, before: Figures) -> Figures:
+    figures = {**asdict(size), **before, "folding_s": shop.write_parquet()}
+    for name in (each for each in names if f"{each}_times_faster" not in before):
         try:
             figures |= shop.maintained(name, size)
         except PenstockError as error:
@@ -141,12 +142,16 @@ def main() -> None:
     parser.add_argument("--queries", default=",".join(QUERIES))
     parser.add_argument("--warm", type=int, default=RECORD.warm)
     parser.add_argument("--rounds", type=int, default=RECORD.rounds)
+    parser.add_argument("--resume", action="store_true", help="go on where a run of this size was cut off")
     asked = parser.parse_args()
     size, names = Size(asked.scale, asked.warm, asked.rounds), asked.queries.split(",")
+    before = kept("tpch") if asked.resume else {}
+    if before and any(before[key] != value for key, value in asdict(size).items()):
+        parser.error("the run that was cut off was of another size; run without --resume")
     folder = Path(tempfile.mkdtemp(prefix="penstock-bench-", dir=".")).absolute()
     try:
         with session("benchmark", conf=CONF) as spark:
-            figures = measured(Shop(spark, folder, size.scale), names, size)
+            figures = measured(Shop(spark, folder, size.scale), names, size, before)
     finally:
         shutil.rmtree(folder)
     missing = [name for name in QUERIES if f"{name}_times_faster" not in figures]

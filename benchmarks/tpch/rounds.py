@@ -56,4 +56,4 @@ class Rounds:
 
 def end(progress: Any) -> int:
     """The first frame that a batch has not read; 0 before the first batch has ended."""
-    return json.loads(progress["sources"][0]["endOffset"])["frame"] if progress else 0  # type: ignore[no-any-return]
+    return int(json.loads(progress["sources"][0]["endOffset"])["frame"]) if progress else 0
