@@ -85,7 +85,7 @@ class Shop:
         pipeline = pipeline_of(pipeline_text([name], store="none"), name=name)
         pipeline = replace(pipeline, options=replace(pipeline.options, max_records_per_batch=LOADED_PER_BATCH))
         data = copy.deepcopy(self.data)
-        loaded = change(log, data.refresh(SHARE))  # concerns every table: the frame before it may be nothing to the query
+        loaded = change(log, data.refresh(SHARE))  # of every table: the frame before may be nothing to the query
         rounds = Rounds(loaded, count, lambda: change(log, data.refresh(SHARE)))
         run = Run(self.spark, log, home, prepared(self.spark, pipeline, log, home), rounds.on_batch)
         query = run.start(once=False)
