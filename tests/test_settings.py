@@ -9,12 +9,9 @@ from pathlib import Path
 import pytest
 
 from penstock.engine.java import find_java
-from penstock.engine.memory import for_state, usable
 from penstock.engine.session import KERNEL, QUIET, settings
 from penstock.engine.sharing import is_fresh
 from tests.texts import refused
-
-MEMORY = "spark.sql.streaming.stateStore.rocksdb.maxMemoryUsageMB"
 
 
 def chosen(master: str = "local[*]", cores: int = 4, **conf: str) -> Mapping[str, str]:
@@ -45,16 +42,6 @@ def test_a_star_is_the_cores_that_this_process_may_use() -> None:
 def test_no_stage_is_tried_again_where_its_tasks_wait_for_each_other() -> None:
     assert chosen("local[2]")["spark.stage.maxConsecutiveAttempts"] == "1"
     assert "spark.stage.maxConsecutiveAttempts" not in chosen("local-cluster[2,1,1024]")
-
-
-def test_state_gets_an_eighth_of_the_memory_that_a_container_has(tmp_path: Path) -> None:
-    newer, older, none = tmp_path / "max", tmp_path / "limit", tmp_path / "none"
-    newer.write_text("max\n")
-    older.write_text(f"{1 << 30}\n")
-    assert usable((none, newer)) > usable((none, newer, older)) == 1 << 30
-    assert [for_state(gigabytes << 30) for gigabytes in (1, 8, 24, 999)] == [500, 1024, 3072, 4096]
-    assert chosen("local[2]")[MEMORY] == str(for_state(usable()))
-    assert MEMORY not in chosen("spark://somewhere:7077")
 
 
 def test_the_users_settings_win() -> None:

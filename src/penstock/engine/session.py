@@ -35,7 +35,6 @@ from penstock.engine.executors import await_executors
 from penstock.engine.gateway import launched
 from penstock.engine.java import find_java
 from penstock.engine.master import check_reachable, is_local, is_on_this_machine, slots
-from penstock.engine.memory import for_state, usable
 from penstock.engine.wording import plain_text
 from penstock.errors import EngineError
 
@@ -180,8 +179,6 @@ def settings(name: str, *, master: str, cores: int, conf: Mapping[str, str], log
     if is_local(master):
         # Tasks of a stage wait for each other: one that could not read what it needs ends all of them.
         ours["spark.stage.maxConsecutiveAttempts"] = "1"
-        # Pages of state are read at random: with Spark's 500 MB, refreshing q01 of TPC-H took 0.36 s instead of 0.31.
-        ours[f"{_STATE}.rocksdb.maxMemoryUsageMB"] = str(for_state(usable()))
     else:
         # Files of state are named by who has written them: a task that everybody holds for dead, and that still writes
         # at its end, spoils nothing.
