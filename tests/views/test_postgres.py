@@ -49,6 +49,21 @@ def test_readers_see_the_columns_and_nothing_else(
     assert asked(postgres, f'SELECT * FROM "{schema}".names') == [("ann", 7), ("ann", 7)]
 
 
+def test_rows_that_are_replaced_touch_no_index(
+    shop: Shop, log: Log, store: PostgresStore, postgres: Server, schema: str
+) -> None:
+    """Where all rows of a page are replaced in one transaction, each finds room beside the row that it replaces."""
+    size = f"SELECT pg_indexes_size('\"{schema}\"._penstock_1_0')"
+    first = [spend(f"city {at}", at, "1.00") for at in range(2_000)]
+    shop.batch(spend=[(None, row) for row in first])
+    catch_up(log, "shop", store)
+    before = asked(postgres, size)
+    shop.batch(spend=[(row, {**row, "spend": Decimal("2.00")}) for row in first])
+    catch_up(log, "shop", store)
+    assert_right(postgres, schema, shop)
+    assert asked(postgres, size) == before
+
+
 def test_a_key_and_declared_indexes_are_indexed(log: Log, store: PostgresStore, postgres: Server, schema: str) -> None:
     views = {"spend": Declared(VIEWS["spend"].schema, key=("city",), index=(("orders", "city"), ("spend",)))}
     Shop(log, views=views).announce()
