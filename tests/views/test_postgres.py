@@ -1,7 +1,9 @@
 """PostgresStore: what it keeps, what it refuses, and what it survives."""
 
 import math
+import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -351,6 +353,22 @@ def test_a_reader_of_the_old_tables_is_not_in_the_way(
         assert reader.execute(f'SELECT orders FROM "{schema}".spend').fetchone() == (2,)
     store.purge()
     assert asked(postgres, f"SELECT to_regclass('{old}')") == [(None,)]
+
+
+def test_what_somebody_is_filling_is_purged_when_it_is_filled(
+    shop: Shop, log: Log, store: PostgresStore, postgres: Server, schema: str
+) -> None:
+    catch_up(log, "shop", store)
+    with postgres.connection() as other, ThreadPoolExecutor(1) as beside:
+        with other.transaction():
+            other.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", [f"penstock {schema}"])
+            other.execute(f'CREATE TABLE "{schema}"._penstock_9_0 ()')
+            purged = beside.submit(store.purge)
+            waits = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%advisory%'"
+            while not purged.done() and asked(postgres, waits) == [(0,)]:
+                time.sleep(0.005)
+        purged.result()
+    assert asked(postgres, f"SELECT to_regclass('\"{schema}\"._penstock_9_0')") == [(None,)]
 
 
 # What others have done to it
