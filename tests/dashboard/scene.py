@@ -11,6 +11,8 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+from penstock.app.place import place_of
+from penstock.app.sinks import redriven
 from penstock.log import Log
 from penstock.log.consumers import Delivering
 from penstock.model import load_pipeline
@@ -18,12 +20,15 @@ from penstock.serve import Served, Settings
 from penstock.serve.diary import Diary
 from penstock.serve.server import serving
 from penstock.views import SqliteStore, catch_up
+from penstock.views.sinks.delivering import LETTERS, dead_topic
+from tests.app.receivers import SECRET, Receiver, receiving
 from tests.views.shop import Declared, Pair, Shop
 
 PIPELINE = """
 CREATE STREAM purchases (id BIGINT NOT NULL, city STRING, amount DECIMAL(10,2), at TIMESTAMP)
   WITH (event_time = 'at', watermark = '10 seconds', topic = 'orders');
-CREATE VIEW spend AS SELECT city, count(*) AS orders, sum(amount) AS spend FROM purchases GROUP BY city;
+CREATE VIEW spend WITH (webhook = '{webhook}', webhook_secrets = 'secrets')
+  AS SELECT city, count(*) AS orders, sum(amount) AS spend FROM purchases GROUP BY city;
 CREATE VIEW per_minute AS
   SELECT window(at, '1 minute') AS window, city, count(*) AS orders FROM purchases
   GROUP BY window(at, '1 minute'), city;
@@ -86,12 +91,19 @@ class Scene:
     log: Log
     shop: Shop
     diary: Diary
+    receiver: Receiver
     url: str = ""
 
     @contextmanager
     def served(self, settings: Settings) -> Iterator[None]:
         home = self.folder / ".penstock"
-        with serving(Served(self.log, load_pipeline(self.folder), home / "views.sqlite", home), settings) as at:
+        place, pipeline = place_of(self.folder), load_pipeline(self.folder)
+
+        def resend(view: str, kind: str, limit: int | None) -> int:
+            return redriven(place, pipeline, self.log, view, kind=kind, limit=limit)[kind]
+
+        served = Served(self.log, pipeline, place.store, home, sinks=place.sinks, resend=resend)
+        with serving(served, settings) as at:
             self.url = at.url
             yield
 
@@ -146,18 +158,20 @@ def scene(folder: Path) -> Iterator[Scene]:
     """The shop, with some batches behind it, as if its run went on."""
     home = folder / ".penstock"
     (home / "lineages/1").mkdir(parents=True)
-    (folder / "pipeline.sql").write_text(PIPELINE)
-    with Log.open(home / "log") as log, open(home / "lock", "w") as lock:
+    (folder / "secrets").write_text(f"{SECRET}\n")
+    with Log.open(home / "log") as log, open(home / "lock", "w") as lock, receiving() as receiver:
+        (folder / "pipeline.sql").write_text(PIPELINE.format(webhook=receiver.url))
         fcntl.flock(lock, fcntl.LOCK_EX)
         log.create_topic("orders", COLUMNS, event_time="at")
         for first in range(0, ORDERS, 30):
             log.append("orders", [order(number) for number in range(first, first + 30)])
         _read(log)
+        _give_up(log)
         diary = Diary(home / "lineages/1")
         diary.describe(PLAN)
         shop = Shop(log, views=VIEWS)
         shop.announce()
-        made = Scene(folder, log, shop, diary)
+        made = Scene(folder, log, shop, diary, receiver)
         made.batch(
             spend=[(None, spend(city, 30)) for city in CITIES],
             per_minute=[
@@ -167,6 +181,14 @@ def scene(folder: Path) -> Iterator[Scene]:
         for n in range(1, 12):
             made.batch(spend=[(spend("Bern", 29 + n), spend("Bern", 30 + n))])
         yield made
+
+
+def _give_up(log: Log) -> None:
+    """Two dead letters of a webhook."""
+    topic = dead_topic("shop", "spend", "webhook")
+    log.create_topic(topic, LETTERS, own=True)
+    died = {"lineage": 1, "frame": 5, "number": 0, "attempts": 20, "reason": "It answered 500 Internal Server Error"}
+    log.append(topic, [{"id": f"msg_{n}", "body": '{"type": "spend.inserted"}', **died} for n in range(2)])
 
 
 def _read(log: Log) -> None:

@@ -252,6 +252,24 @@ def test_groups_queues_and_the_way_back_of_dead_letters(page: Page, shop: Scene)
     assert shop.log.queue("parcels").describe().dead == 2
 
 
+def test_dead_letters_of_a_webhook_are_sent_again(page: Page, shop: Scene) -> None:
+    page.open(f"{shop.url}/#/readers")
+    click(page, "button[aria-label='Dead letters of webhook of spend']")
+    page.wait(shows("td", "It answered 500 Internal Server Error"))
+    fill(page, "#limit-of-sink", "1")
+    answers = [(503, {}), (204, {})]
+    shop.receiver.answer = lambda _: answers.pop(0)
+    for place, told in ((".trouble", 'of view "spend" does not reach'), ("#live", "1 dead letter of webhook of spend")):
+        click(page, "form button", "Deliver again")
+        page.wait("document.querySelector('#sure').open")
+        click(page, "#sure-yes")
+        page.wait(shows(place, told))
+    assert [each.id for each in shop.receiver.taken] == ["msg_0"]
+    assert [said[:23] for said in page.console] == ["Failed to load resource"]  # which the browser itself notes
+    page.console.clear()
+    page.wait(shows("section[aria-labelledby=sinks] tbody tr", "spendwebhook1"))
+
+
 @pytest.mark.parametrize("at", ["views/none", "topics/none"])
 def test_what_is_not_there_is_said(page: Page, shop: Scene, at: str) -> None:
     page.open(f"{shop.url}/#/{at}")

@@ -33,9 +33,12 @@ ASKED = (
     "/topics/{topic}/records",
     "/queues/{queue}/letters",
     "/queues/{queue}/redrive",
+    "/sinks/{view}/{sink}/letters",
+    "/sinks/{view}/{sink}/redrive",
     "/batches",
 )
 """Where there is something to get wrong."""
+SINKS = ("/sinks", "/sinks/spend/webhook/letters")
 
 
 def described(client: Client) -> Any:
@@ -58,6 +61,9 @@ def test_every_route_is_described(client: Client) -> None:
         "/queues",
         "/queues/{queue}/letters",
         "/queues/{queue}/redrive",
+        "/sinks",
+        "/sinks/{view}/{sink}/letters",
+        "/sinks/{view}/{sink}/redrive",
         "/pipeline",
         "/batches",
         "/health",
@@ -69,9 +75,9 @@ def test_every_route_is_described(client: Client) -> None:
 
 @pytest.mark.parametrize("mode", list(GenerationMode))
 def test_answers_are_as_described(tmp_path: Path, mode: GenerationMode) -> None:
-    """Of a shop with batches, groups, queues and dead letters."""
+    """Of a shop with batches, groups, queues, sinks and dead letters."""
     with scene(tmp_path / "shop") as shop, shop.served(Settings(port=0)):
-        for route in ("/pipeline", "/batches", "/groups", "/queues", "/queues/parcels/letters"):
+        for route in ("/pipeline", "/batches", "/groups", "/queues", "/queues/parcels/letters", *SINKS):
             assert Client(shop.url).get(route).status == 200
         check_all(Client(shop.url), mode, but=(*NOT_SAID, "ignored_auth"))
 
@@ -95,7 +101,7 @@ def check_all(client: Client, mode: GenerationMode, *, but: Sequence[str]) -> No
 
 
 def _check(operation: Any, mode: GenerationMode, checks: list[Any], headers: Mapping[str, str]) -> None:
-    names = {"view": "spend", "topic": "orders", "queue": "parcels"}
+    names = {"view": "spend", "topic": "orders", "queue": "parcels", "sink": "webhook"}
 
     @seed(1)
     @settings(

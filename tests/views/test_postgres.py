@@ -1,7 +1,9 @@
 """PostgresStore: what it keeps, what it refuses, and what it survives."""
 
 import math
+import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -47,6 +49,21 @@ def test_readers_see_the_columns_and_nothing_else(
     catch_up(log, "shop", store)
     assert asked(postgres, f'SELECT * FROM "{schema}".spend') == [("Bern", 1, Decimal("2.50"))]
     assert asked(postgres, f'SELECT * FROM "{schema}".names') == [("ann", 7), ("ann", 7)]
+
+
+def test_rows_that_are_replaced_touch_no_index(
+    shop: Shop, log: Log, store: PostgresStore, postgres: Server, schema: str
+) -> None:
+    """Where all rows of a page are replaced in one transaction, each finds room beside the row that it replaces."""
+    size = f"SELECT pg_indexes_size('\"{schema}\"._penstock_1_0')"
+    first = [spend(f"city {at}", at, "1.00") for at in range(2_000)]
+    shop.batch(spend=[(None, row) for row in first])
+    catch_up(log, "shop", store)
+    before = asked(postgres, size)
+    shop.batch(spend=[(row, {**row, "spend": Decimal("2.00")}) for row in first])
+    catch_up(log, "shop", store)
+    assert_right(postgres, schema, shop)
+    assert asked(postgres, size) == before
 
 
 def test_a_key_and_declared_indexes_are_indexed(log: Log, store: PostgresStore, postgres: Server, schema: str) -> None:
@@ -336,6 +353,22 @@ def test_a_reader_of_the_old_tables_is_not_in_the_way(
         assert reader.execute(f'SELECT orders FROM "{schema}".spend').fetchone() == (2,)
     store.purge()
     assert asked(postgres, f"SELECT to_regclass('{old}')") == [(None,)]
+
+
+def test_what_somebody_is_filling_is_purged_when_it_is_filled(
+    shop: Shop, log: Log, store: PostgresStore, postgres: Server, schema: str
+) -> None:
+    catch_up(log, "shop", store)
+    with postgres.connection() as other, ThreadPoolExecutor(1) as beside:
+        with other.transaction():
+            other.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", [f"penstock {schema}"])
+            other.execute(f'CREATE TABLE "{schema}"._penstock_9_0 ()')
+            purged = beside.submit(store.purge)
+            waits = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%advisory%'"
+            while not purged.done() and asked(postgres, waits) == [(0,)]:
+                time.sleep(0.005)
+        purged.result()
+    assert asked(postgres, f"SELECT to_regclass('\"{schema}\"._penstock_9_0')") == [(None,)]
 
 
 # What others have done to it

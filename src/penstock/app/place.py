@@ -6,7 +6,7 @@
     shop/.penstock/views.sqlite   the answers
     shop/.penstock/served.sqlite  the same for who asks over HTTP, where the answers are elsewhere
     shop/.penstock/files          those that are kept as files
-    shop/.penstock/sinks          how far webhooks and e-mails have come
+    shop/.penstock/sinks          how far webhooks and e-mails have come, and for those who watch, Kafka
     shop/.penstock/lineages       checkpoints, unless the pipeline names a folder for them
 
 A pipeline that is one file of another name (`shop/spend.sql`) has its answers and checkpoints under that name

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from penstock.app.keeping import kept
 from penstock.app.place import Place
+from penstock.app.sinks import redriven
 from penstock.app.stores import position_of
 from penstock.errors import PenstockError, ServeError
 from penstock.log.opening import opened_log
@@ -56,7 +57,12 @@ def served_beside(
 def _served(place: Place, pipeline: Pipeline, log: OrderedLog, tables: Path) -> Served:
     store = pipeline.options.store
     elsewhere = None if store is None else Elsewhere(partial(position_of, store, pipeline.name))
-    return Served(log, pipeline, tables, place.checkpoints(pipeline), sinks=place.sinks, elsewhere=elsewhere)
+
+    def resend(view: str, kind: str, limit: int | None) -> int:
+        return redriven(place, pipeline, log, view, kind=kind, limit=limit).get(kind, 0)
+
+    home = place.checkpoints(pipeline)
+    return Served(log, pipeline, tables, home, sinks=place.sinks, elsewhere=elsewhere, resend=resend)
 
 
 @contextmanager

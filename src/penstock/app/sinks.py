@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from importlib.util import find_spec
-from pathlib import Path
 from random import Random
 from typing import Protocol
 
@@ -22,9 +21,10 @@ from penstock.log.protocol import OrderedLog
 from penstock.model import Pipeline
 from penstock.model.sinks import KafkaTopic, Smtp
 from penstock.views.sinks import Courier, Delivery, Mail, Post, Source, redrive
+from penstock.views.sinks.again import redriven_path
 from penstock.views.sinks.delivering import dead_topic
 from penstock.views.sinks.mail import Server
-from penstock.views.sinks.memory import Memory
+from penstock.views.sinks.memory import Memory, Notes
 
 if find_spec("confluent_kafka") is not None:
     from penstock.views.sinks import kafka
@@ -64,21 +64,22 @@ def sinks_at_work(
 
 
 def redriven(
-    place: Place, pipeline: Pipeline, log: OrderedLog, view: str, *, limit: int | None = None
+    place: Place,
+    pipeline: Pipeline,
+    log: OrderedLog,
+    view: str,
+    *,
+    kind: str | None = None,
+    limit: int | None = None,
 ) -> dict[str, int]:
-    """Sends the dead letters of a view's sinks again; how many of each kind were taken."""
+    """Sends the dead letters of a view's sinks again, or of its sink of one kind; how many of each kind were taken."""
     source = Source(log, pipeline.name, pipeline.view(view).name)
     known = {topic.name for topic in log.topics()}
     return {
-        courier.kind: redrive(source, courier, redriven_path(place, source.view, courier.kind), Disk(), limit=limit)
-        for courier in _couriers(place, pipeline, source)
-        if dead_topic(pipeline.name, source.view, courier.kind) in known
+        each.kind: redrive(source, each, redriven_path(place.sinks, source.view, each.kind), Disk(), limit=limit)
+        for each in _couriers(place, pipeline, source)
+        if kind in (None, each.kind) and dead_topic(pipeline.name, source.view, each.kind) in known
     }
-
-
-def redriven_path(place: Place, view: str, kind: str) -> Path:
-    """Where it is written down which dead letters were sent again."""
-    return place.sinks / f"{view}.{kind}.redriven.json"
 
 
 def _sinks(
@@ -104,7 +105,8 @@ def _topic(place: Place, pipeline: Pipeline, source: Source, topic: KafkaTopic) 
             hint="Install it: pip install 'penstock[kafka]'",
         )
     settings = place.opening(pipeline).settings
-    return kafka.TopicSink(source, topic.servers, topic.topic, settings_in(settings))
+    notes = Notes(source.log, place.sinks / f"{source.view}.kafka.json", Disk())
+    return kafka.TopicSink(source, topic.servers, topic.topic, settings_in(settings), notes)
 
 
 def _couriers(place: Place, pipeline: Pipeline, source: Source) -> Iterator[Courier]:

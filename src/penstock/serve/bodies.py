@@ -175,6 +175,7 @@ def troubles(*statuses: int) -> dict[int | str, dict[str, Any]]:
         422: "A parameter, or a record, is not as it should be.",
         429: "That was too often.",
         500: "The server failed.",
+        502: "Who should get it does not take it.",
         503: "The store, or the log, cannot be used now.",
         504: "It took too long.",
     }

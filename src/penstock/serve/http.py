@@ -14,7 +14,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 from penstock.errors import PenstockError, ServeError
-from penstock.serve import asking, bodies, browsing, readers, troubles, watching, writing
+from penstock.serve import asking, bodies, browsing, readers, sinks, troubles, watching, writing
 from penstock.serve.feed import Feeds
 from penstock.serve.gate import OPEN, Gate
 from penstock.serve.metrics import Ran, Requests, Standing, exposed
@@ -63,6 +63,7 @@ def web_of(served: Served, settings: Settings, *, tell: Tell | None = None) -> W
     app.include_router(writing.routes_of(served))
     app.include_router(browsing.routes_of(served))
     app.include_router(readers.routes_of(served))
+    app.include_router(sinks.routes_of(served))
     app.include_router(watching.routes_of(served))
     app.include_router(_state(served, registry))
     app.router.routes.extend(page_routes())

@@ -1,4 +1,6 @@
-"""Outward: how far what leaves the pipeline has come, for Prometheus: a store on a server, webhooks and e-mails."""
+"""Outward: how far what leaves the pipeline has come, for Prometheus: a store on a server, webhooks, e-mails
+and topics of Kafka.
+"""
 
 from collections.abc import Iterator
 from contextlib import suppress
@@ -13,7 +15,7 @@ from penstock.views.lineage import current
 from penstock.views.sinks.delivering import dead_topic
 from penstock.views.sinks.memory import held_in
 
-KINDS = ("webhook", "email")
+KINDS = ("webhook", "email", "kafka")
 OF_SINKS = (
     ("penstock_sink_lag_frames", "Frames with changes of the view that the sink has not delivered yet."),
     ("penstock_sink_failed_attempts", "Attempts that have failed for what it delivers next."),

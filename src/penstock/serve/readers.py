@@ -2,11 +2,10 @@
 again. A log on Kafka has Kafka's own groups; they are not shown.
 """
 
-import json
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
@@ -19,8 +18,8 @@ from penstock.serve import bodies
 from penstock.serve.asking import json_answer
 from penstock.serve.browsing import RecordShown
 from penstock.serve.records import record_fields, shown_topics
+from penstock.serve.redriving import BODY, asked
 from penstock.serve.source import Served
-from penstock.text import parsed_json
 
 MOST = 1_000
 
@@ -81,21 +80,9 @@ class LettersAsked(BaseModel):
     limit: int = Field(50, ge=1, le=MOST, description="At most so many, from the oldest on.")
 
 
-class Redrive(BaseModel):
-    """How many dead letters are delivered again, from the oldest on; without a limit all."""
-
-    model_config = ConfigDict(extra="forbid", strict=True)
-
-    limit: Annotated[int, Field(ge=1, le=(1 << 62))] | None = None
-
-
 class Redriven(BaseModel):
     queue: str
     redriven: int
-
-
-# A page from elsewhere cannot send such a body without asking first.
-BODY = {"requestBody": {"required": True, "content": {"application/json": {"schema": Redrive.model_json_schema()}}}}
 
 
 def routes_of(served: Served) -> APIRouter:
@@ -130,10 +117,7 @@ def routes_of(served: Served) -> APIRouter:
     )
     async def redrive(queue: str, request: Request) -> Response:
         """Deliver dead letters again, as if for the first time."""
-        kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-        if kind != "application/json":
-            raise ServeError(f'the body is "{kind[:60]}"', hint="Send application/json.", status=415)
-        wanted = _asked(await request.body())
+        wanted = await asked(request)
         found = await run_in_threadpool(_named, served, queue)
         moved = await run_in_threadpool(lambda: found.redrive(limit=wanted.limit))
         return json_answer({"queue": found.name, "redriven": moved})
@@ -203,15 +187,3 @@ def _died(entry: Entry) -> dict[str, Any]:
     said = {name: entry.headers[HEADERS + name].decode(errors="replace") for name in ("topic", "reason")}
     numbers = {name: int(entry.headers[HEADERS + name]) for name in ("partition", "offset", "deliveries")}
     return {**said, **numbers}
-
-
-def _asked(body: bytes) -> Redrive:
-    try:
-        return Redrive.model_validate(parsed_json(body.decode()))
-    except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise ServeError("the body is not JSON", detail=f"{error}."[:200], status=400) from None
-    except ValidationError as error:
-        said = f"{error.errors()[0]['msg']}."
-        raise ServeError(
-            "the body is not as it should be", detail=said, hint='Send {"limit": 5} or {}.', status=422
-        ) from None

@@ -5,6 +5,7 @@ the log: no frame up to the append's holds anything for this pipeline that its l
 """
 
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
@@ -20,11 +21,14 @@ from penstock.views import Lineage, Position, ViewReader, current
 from penstock.views.lookup import Lookup
 from penstock.views.step import View
 
+Resend = Callable[[str, str, int | None], int]
+"""Of a view, a kind of sink, at most so many; how many were taken."""
+
 
 @dataclass
 class Served:
     """`home` is where the pipeline's checkpoints lie, `sinks` where its sinks write down how far they are. `elsewhere`
-    is the pipeline's own store, where `store` is not that.
+    is the pipeline's own store, where `store` is not that. `resend` sends dead letters of a view's sink again.
     """
 
     log: OrderedLog
@@ -33,6 +37,7 @@ class Served:
     home: Path
     sinks: Path | None = None
     elsewhere: Elsewhere | None = None
+    resend: Resend | None = None
     _here: threading.local = field(default_factory=threading.local, repr=False)
 
     @property

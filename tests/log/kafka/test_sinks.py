@@ -12,9 +12,12 @@ from uuid import uuid4
 
 import pytest
 
+from penstock.app.place import place_of
 from penstock.log import Log
 from penstock.log.kafka import KafkaLog
 from penstock.model import Pipeline
+from penstock.serve import Served
+from penstock.serve.outward import Outward
 from penstock.views.sinks import kafka as sink
 from services.kafka import Cluster
 from services.proxy import Proxy
@@ -54,6 +57,15 @@ def held(cluster: Cluster, topic: str) -> tuple[Counter[str], int]:
         return counted(row for row in keyed.values() if isinstance(row, dict)), len(records)
 
 
+def measured(log: Log, folder: Path) -> list[float]:
+    """What the metrics say of the sink: frames that it lacks, failed attempts, dead letters."""
+    home = place_of(folder)
+    served = Served(log, declared("kafka = 'kafka://localhost/x'"), home.store, home.home, sinks=home.sinks)
+    samples = [each for family in Outward(served).collect() for each in family.samples]
+    assert [each.labels for each in samples] == [{"view": "spend", "sink": "kafka"}] * 3
+    return [each.value for each in samples]
+
+
 def test_a_topic_begins_with_all_rows_and_follows(kafka: Cluster, source: Log, topic: str, tmp_path: Path) -> None:
     shop = Shop(source)
     story = Story(shop, seed=4)
@@ -62,6 +74,7 @@ def test_a_topic_begins_with_all_rows_and_follows(kafka: Cluster, source: Log, t
     with sinking(source, tmp_path, to(kafka.servers, topic)) as told:
         story.go_on(10)
     assert held(kafka, topic)[0] == folded(source, shop.topic("spend"))
+    assert measured(source, tmp_path) == [0, 0, 0]
     before = held(kafka, topic)[1]
     with sinking(source, tmp_path, to(kafka.servers, topic)):
         pass
@@ -120,9 +133,12 @@ def test_brokers_that_are_away_are_told_of_and_get_what_they_have_missed(
     with sinking(source, tmp_path, to(servers, topic)) as told:
         shop.batch(spend=[(None, spend("Bern", 1))])
         assert soon(lambda: bool(told))
+        lag, failed, _ = measured(source, tmp_path)
+        assert lag == 1 and failed > 0
         cluster.start()
         monkeypatch.setattr(sink, "PATIENCE", timedelta(minutes=1))
     assert held(cluster, topic) == (counted([spend("Bern", 1)]), 1)
+    assert measured(source, tmp_path) == [0, 0, 0]
 
 
 def follow_and_be_killed(folder: Path, pipeline: Pipeline, seconds: float) -> None:

@@ -1,4 +1,4 @@
-// The panel of readers: groups, queues, dead letters and their way back.
+// The panel of readers: groups, queues and sinks, dead letters and their way back.
 import { ask } from "./api.js";
 import { announce, empty, h, scrolled, sure, trouble } from "./dom.js";
 import { count, plural } from "./format.js";
@@ -6,12 +6,14 @@ import { every } from "./polling.js";
 import { recordTable } from "./records.js";
 
 export function readersPanel(main) {
-  const [groups, queues, letters] = [h("div"), h("div"), h("div", { class: "panel" })];
+  const [groups, queues, sinks] = [h("div"), h("div"), h("div")];
+  const [letters, unsent] = [h("div", { class: "panel" }), h("div", { class: "panel" })];
   const part = (id, title, text, ...children) => h("section", { class: "panel", "aria-labelledby": id },
     h("header", {}, h("h2", { id, tabindex: "-1", text: title }), h("p", { text })), ...children);
   main.replaceChildren(
     part("groups", "Groups", "share topics among their members, each record once for every group", groups),
-    part("queues", "Queues", "hand out messages one by one, until they are acknowledged", queues, letters));
+    part("queues", "Queues", "hand out messages one by one, until they are acknowledged", queues, letters),
+    part("sinks", "Sinks", "tell others of the changes of a view", sinks, unsent));
   const shown = {};
   const show = (name, place, found, make) => {
     const version = JSON.stringify(found);
@@ -20,9 +22,10 @@ export function readersPanel(main) {
     place.replaceChildren(make(found));
   };
   const refresh = async () => {
-    const [some, others] = await Promise.all([ask("groups"), ask("queues")]);
+    const [some, others, rest] = await Promise.all([ask("groups"), ask("queues"), ask("sinks")]);
     show("groups", groups, some.groups, groupTable);
-    show("queues", queues, others.queues, (found) => queueTable(found, (queue) => showLetters(letters, queue, refresh)));
+    show("queues", queues, others.queues, (found) => queueTable(found, (queue) => showLetters(letters, ofQueue(queue), refresh)));
+    show("sinks", sinks, rest.sinks, (found) => sinkTable(found, (sink) => showLetters(unsent, ofSink(sink), refresh)));
   };
   return every(2000, refresh, (error) => groups.replaceChildren(trouble(error)));
 }
@@ -50,12 +53,30 @@ function queueTable(queues, open) {
   return scrolled("Queues", h("table", {}, heads("Queue", "Topic", "#Waiting", "#With workers", "#Dead", "Delivers", ""), h("tbody", {}, ...lines)));
 }
 
-async function showLetters(place, queue, refresh) {
+function sinkTable(sinks, open) {
+  if (!sinks.length) return empty("No view of this pipeline has a webhook or e-mails.");
+  const lines = sinks.map((sink) => h("tr", {},
+    h("th", { scope: "row", text: sink.view }), h("td", { text: sink.sink }), number(sink.dead),
+    h("td", {}, h("button", { type: "button", disabled: sink.dead === 0, "aria-label": `Dead letters of ${ofSink(sink).name}`, text: "Dead letters", on: { click: () => open(sink) } }))));
+  return scrolled("Sinks", h("table", {}, heads("View", "Sink", "#Dead", ""), h("tbody", {}, ...lines)));
+}
+
+// Whose dead letters: where they are asked for, and what is said of their way back.
+const ofQueue = (queue) => ({
+  name: queue.name, path: `queues/${encodeURIComponent(queue.name)}`, topic: queue.letters, dead: queue.dead, limit: "limit", tries: "Deliveries",
+  question: (some) => `Workers of queue ${queue.name} get ${some} again, as if for the first time.`, done: "will be delivered again",
+});
+const ofSink = ({ view, sink, dead, letters }) => ({
+  name: `${sink} of ${view}`, path: `sinks/${encodeURIComponent(view)}/${sink}`, topic: letters, dead, limit: "limit-of-sink", tries: "Attempts",
+  question: (some) => `The ${sink} of ${view} sends ${some} again, each under the id that it had.`, done: "taken",
+});
+
+async function showLetters(place, box, refresh) {
   try {
-    const [{ letters }, { topics }] = await Promise.all([ask(`queues/${encodeURIComponent(queue.name)}/letters`), ask("topics")]);
-    const topic = topics.find((each) => each.topic === queue.letters);
-    place.replaceChildren(...lettersOf(queue, letters, topic, async (limit) => {
-      if (await redriven(queue, queue.dead, limit, place)) {
+    const [{ letters }, { topics }] = await Promise.all([ask(`${box.path}/letters`), ask("topics")]);
+    const topic = topics.find((each) => each.topic === box.topic);
+    place.replaceChildren(...lettersOf(box, letters, topic, async (limit) => {
+      if (await redriven(box, limit, place)) {
         await refresh();
         place.replaceChildren();
       }
@@ -66,27 +87,27 @@ async function showLetters(place, queue, refresh) {
   }
 }
 
-function lettersOf(queue, letters, topic, again) {
-  const limit = h("input", { id: "limit", type: "number", min: "1", step: "1", placeholder: "all", inputmode: "numeric" });
-  const reasons = h("table", { class: "reasons" }, heads("#Offset", "Reason", "#Deliveries"), h("tbody", {}, ...letters.map((letter) =>
-    h("tr", {}, h("th", { scope: "row", class: "number", text: letter.offset }), h("td", { class: "wide", text: letter.reason }), number(letter.deliveries)))));
+function lettersOf(box, letters, topic, again) {
+  const limit = h("input", { id: box.limit, type: "number", min: "1", step: "1", placeholder: "all", inputmode: "numeric" });
+  const reasons = h("table", { class: "reasons" }, heads("#Offset", "Reason", `#${box.tries}`), h("tbody", {}, ...letters.map((letter) =>
+    h("tr", {}, h("th", { scope: "row", class: "number", text: letter.offset }), h("td", { class: "wide", text: letter.reason }), number(letter.deliveries ?? letter.attempts)))));
   const records = letters.map((letter) => ({ ...letter.record, headers: {} }));
   return [
-    h("h3", { tabindex: "-1", text: `Dead letters of ${queue.name}` }),
-    scrolled(`Why messages of ${queue.name} died`, reasons),
+    h("h3", { tabindex: "-1", text: `Dead letters of ${box.name}` }),
+    scrolled(`Why messages of ${box.name} died`, reasons),
     topic && h("details", {}, h("summary", { text: "What is in them" }), recordTable(topic, records)),
     h("form", { class: "bar", on: { submit: (event) => { event.preventDefault(); again(limit.value ? Number(limit.value) : null); } } },
-      h("div", { class: "field" }, h("label", { for: "limit", text: "How many, from the oldest on" }), limit),
+      h("div", { class: "field" }, h("label", { for: box.limit, text: "How many, from the oldest on" }), limit),
       h("button", { type: "submit", class: "main", text: "Deliver again" })),
   ].filter(Boolean);
 }
 
-async function redriven(queue, there, limit, place) {
-  const some = limit === null ? "all dead letters" : plural(Math.min(limit, there), "dead letter");
-  if (!await sure("Deliver again?", `Workers of queue ${queue.name} get ${some} again, as if for the first time.`, "Deliver again")) return false;
+async function redriven(box, limit, place) {
+  const some = limit === null ? "all dead letters" : plural(Math.min(limit, box.dead), "dead letter");
+  if (!await sure("Deliver again?", box.question(some), "Deliver again")) return false;
   try {
-    const done = await ask(`queues/${encodeURIComponent(queue.name)}/redrive`, { body: { limit } });
-    announce(`${plural(done.redriven, "dead letter")} of ${queue.name} will be delivered again`);
+    const done = await ask(`${box.path}/redrive`, { body: { limit } });
+    announce(`${plural(done.redriven, "dead letter")} of ${box.name} ${box.done}`);
     return true;
   } catch (error) {
     place.append(trouble(error));

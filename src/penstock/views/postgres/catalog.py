@@ -29,9 +29,13 @@ class Catalog:
     def is_there(self, cursor: Any) -> bool:
         return bool(cursor.execute("SELECT to_regclass(%s)", [self._position]).fetchone()[0])
 
+    def lock(self, cursor: Any) -> None:
+        """Until the end of the transaction nobody else makes or fills tables."""
+        cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", [f"penstock {self.schema}"])
+
     def make(self, cursor: Any) -> None:
         """Makes it unless it is there; whoever makes it at the same time waits."""
-        cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", [f"penstock {self.schema}"])
+        self.lock(cursor)
         if not self.is_there(cursor):
             found = cursor.execute("SELECT to_regnamespace(%s)", [quoted(self.schema)]).fetchone()[0]
             if found is None:  # even where it is there, IF NOT EXISTS asks for the right to make it

@@ -30,8 +30,9 @@ def connected(url: str) -> Any:
         try:
             _check(url, made)
             made.execute(f"SET lock_timeout = '{LOCK_SECONDS}s'")
-            # Rows that change are looked for by an index; to read a whole table for them is slower than it seems.
-            made.execute("SET random_page_cost = 1.1")
+            # Rows that change are looked for by an index, one by one: to read a whole table or index for them, as other
+            # joins do, is slower than it seems.
+            made.execute("SET random_page_cost = 1.1; SET enable_mergejoin = off; SET enable_hashjoin = off")
         except BaseException:
             made.close()
             raise

@@ -14,19 +14,10 @@ import pyarrow as pa
 from psycopg.errors import UniqueViolation
 
 from penstock.errors import ViewError
-from penstock.views.postgres.netting import (
-    Bagged,
-    Keyed,
-    Nameless,
-    OtherKey,
-    Part,
-    Unfit,
-    bagged,
-    keyed,
-    sent_columns,
-)
+from penstock.views.postgres.identities import is_row, sent_columns
+from penstock.views.postgres.netting import Bagged, Keyed, Nameless, OtherKey, Part, Unfit, bagged, keyed
 from penstock.views.postgres.tables import KEY, ROW, Table, shown
-from penstock.views.postgres.wires import Wire, copied, fixed, of_bytes
+from penstock.views.postgres.wires import Numbers, Wire, copied, fixed, of_bytes
 from penstock.views.step import Change
 from penstock.views.steps import grouped
 
@@ -50,10 +41,9 @@ def merge(cursor: Any, table: Table, changes: Sequence[tuple[int, Change]], used
 
 def _merge_keyed(cursor: Any, table: Table, part: Part) -> None:
     net = keyed(part)
-    comes = sum(old is None for old in net.olds)
-    leaves = sum(new is None for new in net.news)
-    changes = len(net.keys) - comes - leaves
-    _stage(cursor, table, [of_bytes(each) for each in (net.keys, net.olds, net.news)], part.new, net.at)
+    was, is_ = is_row(net.olds), is_row(net.news)
+    comes, leaves, changes = (np.count_nonzero(each) for each in (~was, ~is_, was & is_))
+    _stage(cursor, table, [fixed(net.keys), fixed(net.olds, was), fixed(net.news, is_)], part.new, net.at)
     cursor.execute("SAVEPOINT before")
     for statement, expected in ((table.delete, leaves), (table.update, changes)):
         if expected:
@@ -76,15 +66,15 @@ def _refuse_key(cursor: Any, statement: str, net: Keyed) -> None:
     cursor.execute("ROLLBACK TO before")
     found = _found(cursor, statement)
     assert found is not None
-    raise Unfit(net.first[found[0].bytes])
+    raise Unfit(net.first_of(found[0].bytes))
 
 
 def _merge_bag(cursor: Any, table: Table, part: Part) -> None:
     net = bagged(part)
-    numbers = [fixed(np.array(each, ">i4")) for each in (net.counts, net.needs)]
-    _stage(cursor, table, [of_bytes(net.rows), *numbers], part.new, net.at)
-    leaves = -sum(count for count in net.counts if count < 0)
-    if leaves != sum(net.needs):  # some leave, and come again
+    numbers = [fixed(each.astype(">i4")) for each in (net.counts, net.needs)]
+    _stage(cursor, table, [fixed(net.rows), *numbers], part.new, net.at)
+    leaves = -int(net.counts[net.counts < 0].sum())
+    if leaves != net.needs.sum():  # some leave, and come again
         _check_there(cursor, table, net)
     if leaves:
         cursor.execute("SAVEPOINT before")
@@ -93,32 +83,23 @@ def _merge_bag(cursor: Any, table: Table, part: Part) -> None:
             cursor.execute("ROLLBACK TO before")
             _check_there(cursor, table, net)
         cursor.execute("RELEASE before")
-    if any(count > 0 for count in net.counts):
+    if (net.counts > 0).any():
         cursor.execute(table.insert)
 
 
 def _check_there(cursor: Any, table: Table, net: Bagged) -> None:
     if (found := _found(cursor, table.missing)) is not None:
-        raise Unfit(_first_too_much(cursor, table, net, found[0].bytes))
+        row = found[0].bytes
+        there = _found(cursor, f"SELECT count(*) FROM {table.base} WHERE {ROW} = '{row.hex()}'::uuid")[0]
+        raise Unfit(net.first_too_much(row, there))
 
 
-def _first_too_much(cursor: Any, table: Table, net: Bagged, row: bytes) -> int:
-    """The number of the change that takes away one that is not there."""
-    there = _found(cursor, f"SELECT count(*) FROM {table.base} WHERE {ROW} = '{row.hex()}'::uuid")[0]
-    for at, (each, weight) in enumerate(zip(net.all, net.weights, strict=True)):
-        there += weight if each == row else 0
-        if there < 0:
-            return at
-    raise AssertionError("there are enough")
-
-
-def _stage(cursor: Any, table: Table, ours: Sequence[Wire], rows: pa.StructArray, at: Sequence[int]) -> None:
+def _stage(cursor: Any, table: Table, ours: Sequence[Wire], rows: pa.StructArray, at: Numbers) -> None:
     """Copies into the staging table: what identifies the rows, and of those that come the columns."""
-    if not at:
+    if not len(at):
         return
-    wanted = np.array(at)
-    whole = len(at) == len(rows) and bool((wanted == np.arange(len(at))).all())
-    chosen = rows if whole else rows.take(pa.array(wanted, mask=wanted < 0))
+    whole = len(at) == len(rows) and bool((at == np.arange(len(at))).all())
+    chosen = rows if whole else rows.take(pa.array(at, mask=at < 0))
     columns = sent_columns(table.view.schema, chosen)
     far: dict[int, dict[str, int | str]] = defaultdict(dict)
     for number, column in enumerate(columns):
@@ -169,7 +150,7 @@ def _under(cursor: Any, table: Table, part: Part, unfit: Unfit) -> str:
         return "nothing" if unfit.there < 0 else shown(names, _values(part.new[unfit.there]))
     row = part.old[unfit.at : unfit.at + 1] if part.old[unfit.at].is_valid else part.new[unfit.at : unfit.at + 1]
     net = keyed(Part(table.view, pa.nulls(1, row.type), row, part.frames[:1]))
-    found = cursor.execute(table.look(KEY).format(net.keys[0].hex())).fetchall()
+    found = cursor.execute(table.look(KEY).format(net.keys[0].tobytes().hex())).fetchall()
     return " and ".join(shown(names, each) for each in found) or "nothing"
 
 

@@ -160,7 +160,8 @@ class PostgresStore:
     def purge(self) -> None:
         """Tables of earlier lineages are gone, and those that wait: they are filled anew."""
         with self._transaction() as cursor:
-            generation, _ = self._catalog.position(cursor)
+            self._catalog.lock(cursor)  # first: what somebody is filling now would be passed over
+            generation, _ = self._catalog.position(cursor, lock=True)
             for name in self._catalog.others(cursor, {generation}):
                 cursor.execute(f"DROP TABLE {name}")
             if self._catalog.is_there(cursor):

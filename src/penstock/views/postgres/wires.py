@@ -4,12 +4,13 @@ A `Wire` is the lengths of the values, -1 for NULL, and their bytes one after an
 number of rows side by side, row by row, as the format wants it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 Numbers = np.ndarray[Any, np.dtype[Any]]
 NULL = -1
@@ -62,53 +63,62 @@ def valid(array: pa.Array) -> Numbers:
 
 @dataclass(frozen=True)
 class Rows:
-    """Rows side by side: where in `data` each begins, the end of the last included; `ends` are those of its values."""
+    """Rows side by side: where in `data` each begins, the end of the last included."""
 
-    data: Numbers
+    wires: Sequence[Wire]
+    data: bytes
     starts: Numbers
-    ends: Numbers
 
     def pieces(self, columns: int) -> list[bytes]:
         """Of each row the bytes of its first columns."""
-        held = self.data.tobytes()
-        ends = self.ends[:, columns - 1].tolist()
-        return [held[start:end] for start, end in zip(self.starts[:-1].tolist(), ends, strict=True)]
+        starts, ends = self.starts[:-1], self.starts[:-1] + 2 + _sizes(self.wires[:columns])
+        return [self.data[start:end] for start, end in zip(starts.tolist(), ends.tolist(), strict=True)]
 
 
 def rows_of(wires: Sequence[Wire]) -> Rows:
     """The rows as they stand in a COPY: for each the number of values, then length and bytes of each."""
     count = len(wires[0])
-    sizes = np.stack([np.maximum(wire.lengths, 0) + 4 for wire in wires], axis=1)
-    starts = np.concatenate([[0], np.cumsum(sizes.sum(axis=1) + 2)])
-    ends = starts[:-1, None] + 2 + np.cumsum(sizes, axis=1)
-    data = np.zeros(int(starts[-1]), np.uint8)
-    _scatter(data, starts[:-1], _big(np.full(count, len(wires)), ">i2"), 2)
-    for at, wire in enumerate(wires):
-        begins = ends[:, at] - sizes[:, at]
-        _scatter(data, begins, _big(wire.lengths, ">i4"), 4)
-        _scatter_pieces(data, begins + 4, np.maximum(wire.lengths, 0), wire.data)
-    return Rows(data, starts, ends)
+    starts = np.concatenate([[0], np.cumsum(_sizes(wires) + 2)])
+    joined = pc.binary_join_element_wise(*_pieces(wires, count), pa.scalar(b"", pa.large_binary()))
+    return Rows(wires, joined.buffers()[2].to_pybytes()[: int(starts[-1])], starts)
 
 
 def copied(wires: Sequence[Wire]) -> bytes:
     """All that a COPY is sent."""
-    return HEADER + (rows_of(wires).data.tobytes() if len(wires[0]) else b"") + TRAILER
+    return HEADER + (rows_of(wires).data if len(wires[0]) else b"") + TRAILER
+
+
+def _sizes(wires: Sequence[Wire]) -> Numbers:
+    """How many bytes the values of each row have, with their lengths."""
+    found: Numbers = sum(np.maximum(wire.lengths, 0) + 4 for wire in wires)  # type: ignore[assignment]
+    return found
+
+
+def _pieces(wires: Sequence[Wire], count: int) -> Iterator[pa.Array]:
+    """What a row is made of, from left to right: columns of bytes, of which each is as wide as can be."""
+    even: list[Numbers] = [_big(np.full(count, len(wires)), ">i2")]
+    for wire in wires:
+        even.append(_big(wire.lengths, ">i4"))
+        if (wire.lengths == wire.lengths[0]).all():
+            even.append(wire.data.reshape(count, -1))
+        elif len(wire.data):
+            yield _even(even)
+            yield _column(np.maximum(wire.lengths, 0), wire.data)
+            even = []
+    if even:
+        yield _even(even)
 
 
 def _big(values: Numbers, type_: str) -> Numbers:
-    return values.astype(type_).view(np.uint8)
+    return values.astype(type_).view(np.uint8).reshape(len(values), -1)
 
 
-def _scatter(data: Numbers, starts: Numbers, values: Numbers, width: int) -> None:
-    data[starts[:, None] + np.arange(width)] = values.reshape(-1, width)
+def _even(parts: Sequence[Numbers]) -> pa.Array:
+    data = np.concatenate(parts, axis=1)
+    return _column(np.full(len(data), data.shape[1]), data)
 
 
-def _scatter_pieces(data: Numbers, starts: Numbers, lengths: Numbers, values: Numbers) -> None:
-    """Pieces that lie one after another go where they belong."""
-    if not len(values):
-        return
-    if len(lengths) * lengths[0] == len(values) and (lengths == lengths[0]).all():
-        _scatter(data, starts, values, int(lengths[0]))
-        return
-    before = np.cumsum(lengths) - lengths
-    data[np.repeat(starts - before, lengths) + np.arange(len(values))] = values
+def _column(lengths: Numbers, data: Numbers) -> pa.Array:
+    """Pieces that lie one after another."""
+    bounds = np.concatenate([[0], np.cumsum(lengths)])
+    return pa.Array.from_buffers(pa.large_binary(), len(lengths), [None, pa.py_buffer(bounds), pa.py_buffer(data)])

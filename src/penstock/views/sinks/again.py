@@ -39,6 +39,11 @@ def redrive(source: Source, courier: Courier, path: Path, disk: Disk, *, limit: 
     return sent
 
 
+def redriven_path(folder: Path, view: str, kind: str) -> Path:
+    """Where it is written down which were sent again."""
+    return folder / f"{view}.{kind}.redriven.json"
+
+
 def waiting(log: OrderedLog, topic: str, path: Path) -> int:
     """How many dead letters were not sent again."""
     return log.describe(topic).partitions[0].end - first_waiting(log, topic, path)

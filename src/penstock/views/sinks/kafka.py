@@ -12,12 +12,13 @@ from datetime import timedelta
 from itertools import dropwhile
 from typing import Any
 
-from penstock.errors import ViewError
+from penstock.errors import PenstockError, ViewError
 from penstock.log import Place, Record
 from penstock.log.kafka import KafkaLog
 from penstock.log.records import Epoch
 from penstock.views.changelog import ViewChanges
 from penstock.views.lineage import current
+from penstock.views.sinks.memory import Notes
 from penstock.views.sinks.news import News, Source, news_of
 from penstock.views.step import View
 from penstock.views.steps import grouped
@@ -40,8 +41,9 @@ class Reached:
 class TopicSink:
     """Belongs to one thread."""
 
-    def __init__(self, source: Source, servers: str, topic: str, settings: Mapping[str, Any]) -> None:
+    def __init__(self, source: Source, servers: str, topic: str, settings: Mapping[str, Any], notes: Notes) -> None:
         self._source = source
+        self._notes = notes
         self._servers = servers
         self._topic = topic
         self._settings = settings
@@ -50,6 +52,13 @@ class TopicSink:
 
     def run(self, stop: Stop | None, well: Callable[[], None] = lambda: None) -> None:
         """Appends what comes, until `stop` says so; without it, what is there now."""
+        try:
+            self._run(stop, well)
+        except PenstockError:
+            self._notes.failed()
+            raise
+
+    def _run(self, stop: Stop | None, well: Callable[[], None]) -> None:
         settings = dict(self._settings)
         with KafkaLog.open(self._servers, settings=settings, patience=PATIENCE, say=lambda _: None) as target:
             epoch = Epoch(self._name, target.raise_epoch(self._name))
@@ -57,13 +66,19 @@ class TopicSink:
             source, frame = self._source, reached.place.frame
             whole = frame == reached.begin
             reading = ViewChanges(source.log, source.pipeline, source.view, frame, whole=whole)
+            is_noted = False
             while stop is None or not stop():
                 fresh = dropwhile(lambda change: change.place < reached.place, reading.fresh())
                 for group in grouped(news_of(fresh), lambda _: 1, AT_ONCE):
                     self._append(target, group, reached.begin, epoch)
+                    self._notes.reached(group[-1].goes_on)
+                    is_noted = False
                     well()
                     if stop is not None and stop():
                         return
+                if not is_noted:  # all of the last frame, not only up to a place in it
+                    self._notes.reached(Place(reading.frame))
+                    is_noted = True
                 if stop is None:
                     return
                 time.sleep(POLL_SECONDS)

@@ -5,6 +5,7 @@ view that is a year old does not want a year of messages.
 """
 
 import json
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
@@ -78,7 +79,36 @@ class Memory:
         self.held = self._written = held
 
     def _write(self, held: Held) -> None:
-        self._disk.write_whole(self.path, json.dumps({"format": FORMAT, **asdict(held)}).encode())
+        _write(self._disk, self.path, held)
+
+
+class Notes:
+    """Of a sink that keeps its place elsewhere: how far it is, and how often it has failed since, for those who watch.
+    What is in the file counts for nobody else; without one, nothing has gone out yet.
+    """
+
+    def __init__(self, log: OrderedLog, path: Path, disk: Disk) -> None:
+        self._log = log
+        self._path = path
+        self._disk = disk
+
+    def reached(self, place: Place) -> None:
+        self._keep(Held(self._log.identity, place.frame, place.index))
+
+    def failed(self) -> None:
+        found = None
+        with suppress(ViewError):  # what has failed is to be told, not this
+            found = held_in(self._path)
+        held = found if found is not None and found.log == self._log.identity else Held(self._log.identity, 0)
+        self._keep(replace(held, attempts=held.attempts + 1))
+
+    def _keep(self, held: Held) -> None:
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        _write(self._disk, self._path, held)
+
+
+def _write(disk: Disk, path: Path, held: Held) -> None:
+    disk.write_whole(path, json.dumps({"format": FORMAT, **asdict(held)}).encode())
 
 
 def held_in(path: Path) -> Held | None:
