@@ -1,90 +1,102 @@
 """Random queries out of all constructs, nested in each other.
 
 Every query has the columns k BIGINT, v BIGINT, t STRING, so that any can stand wherever a relation can. One of some
-`depth` has so many operators on its longest way; a second input is a relation itself, so that answers stay small.
+`depth` has so many operators on its longest way; a second input is nested, too, while the query has few of them, so
+that answers stay small. What there is to choose from lies in decks, which are shuffled and dealt to the end before
+anything comes again: so a few tens of queries have everything.
 """
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Sequence
 from random import Random
+from typing import Any
+
+from tests.engine.nested_cards import DECKS
 
 RELATIONS = """
 CREATE STREAM s (k BIGINT, v BIGINT, t STRING);
 CREATE TABLE d (id BIGINT PRIMARY KEY, k BIGINT, v BIGINT, t STRING);
 CREATE TABLE g (k BIGINT, v BIGINT, t STRING);
 """
-DEPTH = 4
-CONDITIONS = ("k > 1", "v IS NOT NULL", "t = 'a'", "k < v", "NOT (v > 3)", "t LIKE '%b%'", "v % 2 = 0 OR k IS NULL")
-KEYS = ("l.k = r.k", "l.k <=> r.k", "l.t = r.t", "l.k = r.v AND l.t = r.t", "l.k + 1 = r.k")
-RESIDUALS = ("l.v < r.v", "l.v <> r.v", "coalesce(l.t, '') <= coalesce(r.t, '')")
-RANGES = ("l.v BETWEEN r.v - 1 AND r.v + 1", "l.v > r.v", "l.v >= r.k AND l.v < r.v")
-NUMBERS = (
-    *("count(*)", "count(v)", "sum(v)", "min(v)", "max(v)", "count(DISTINCT v)", "sum(DISTINCT v)", "bit_xor(v)"),
-    *(
-        "max_by(v, struct(k, v, t))",
-        "CAST(round(avg(v) * 10) AS BIGINT)",
-        "count_if(v > 2)",
-        "approx_count_distinct(v)",
-    ),
-    *("sum(v) FILTER (WHERE k > 1)", "CAST(percentile(v, 0.5) AS BIGINT)", "size(collect_set(t))"),
-)
-TEXTS = ("min(t)", "max(t)", "min(t) FILTER (WHERE v > 1)", "array_join(array_sort(collect_set(t)), ',')")
-OVER_ROWS = (
-    *(
-        "row_number() OVER w",
-        "rank() OVER w",
-        "dense_rank() OVER w",
-        "ntile(3) OVER w",
-        "lag(v) OVER w",
-        "lead(v, 2) OVER w",
-    ),
-    *("sum(v) OVER w", "count(*) OVER w", "max(v) OVER (PARTITION BY k)", "CAST(cume_dist() OVER w * 1000 AS BIGINT)"),
-    "sum(v) OVER (PARTITION BY t ORDER BY v, k, t ROWS BETWEEN 2 PRECEDING AND 1 FOLLOWING)",
-    "min(v) OVER (PARTITION BY k ORDER BY v RANGE BETWEEN 1 PRECEDING AND 1 FOLLOWING)",
-    "nth_value(v, 2) OVER (PARTITION BY k ORDER BY v, t ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING)",
-)
-FEW = "ORDER BY v DESC NULLS LAST, k, t LIMIT"
+DEPTHS = (2, 3, 3, 4)
+SECOND_DEPTHS = (0, 0, 1, 2)
+LEAVES = 4
+"""With so many relations in it, a query's further inputs are relations."""
+OVER_VIEW = re.compile(r"FROM v\d")
 
 
 class Nest:
-    """Writes queries; the same for the same seed."""
+    """Writes the queries of one story after the other; the same for the same seed."""
 
     def __init__(self, random: Random) -> None:
         self._random = random
-        self._shapes: list[Callable[[Nest, str], str]] = []
-        self.told: set[str] = set()
-        """The constructs that were used."""
+        self._decks: dict[str, list[Any]] = {}
+        self._plain: list[str] = []
+        self._below = self._leaves = 0
+        self.told: set[tuple[str, str]] = set()
+        """The decks with their cards that were dealt."""
+
+    def story(self, views: int) -> list[str]:
+        """The queries of views that are called v0, v1 and so on; a view may read one before it that reads none."""
+        self._plain, queries = [], list[str]()
+        for at in range(views):
+            self._leaves = 0
+            queries.append(self.query(self._next("depth", DEPTHS)))
+            if not OVER_VIEW.search(queries[-1]):
+                self._plain.append(f"v{at}")
+        return queries
 
     def query(self, depth: int) -> str:
         if depth == 0:
             return self._relation()
-        if not self._shapes:  # each once before any comes again
-            self._shapes = self._random.sample(SHAPES, len(SHAPES))
-        shape = self._shapes.pop()
-        self.told.add(shape.__name__)
-        return shape(self, self.query(depth - 1))
-
-    def pick(self, *choices: str) -> str:
-        return self._random.choice(choices)
-
-    def _relation(self) -> str:
-        return self.pick("SELECT k, v, t FROM s", "SELECT k, v, t FROM d", "SELECT k, v, t FROM g")
+        shape, q = self._next("shape", SHAPES), self.query(depth - 1)
+        above, self._below = self._below, depth - 1
+        made = shape(self, q)
+        self._below = above
+        return made
 
     def other(self) -> str:
-        return self._relation()
+        """A second input, nested at most as deep as the first."""
+        depth = self._next("second depth", SECOND_DEPTHS) if self._leaves < LEAVES else 0
+        return self.query(min(depth, self._below))
+
+    def deal(self, deck: str, **parts: str) -> str:
+        """A card; in its braces stand `parts`, a second input, or cards of other decks."""
+        card: str = self._next(deck, DECKS[deck])
+        self.told.add((deck, card))
+        filled = {name: parts.get(name) or self._part(name) for name in re.findall(r"{(\w+)}", card)}
+        return card.format(**filled)
+
+    def several(self, deck: str) -> str:
+        """Three cards as one small number."""
+        return f"CAST(pmod(hash({', '.join(self.deal(deck) for _ in range(3))}), 9) AS BIGINT)"
+
+    def _part(self, name: str) -> str:
+        return self.other() if name == "other" else self.deal(name)
+
+    def _relation(self) -> str:
+        self._leaves += 1
+        name = self.deal("relation")
+        if name == "view":
+            name = self._random.choice(self._plain or ["s"])
+        return f"SELECT k, v, t FROM {name}"
+
+    def _next(self, deck: str, cards: Sequence[Any]) -> Any:
+        if not self._decks.get(deck):
+            self._decks[deck] = self._random.sample(cards, len(cards))
+        return self._decks[deck].pop()
 
 
 def filtered(nest: Nest, q: str) -> str:
-    return f"SELECT k, v, t FROM ({q}) WHERE {nest.pick(*CONDITIONS)}"
+    return f"SELECT k, v, t FROM ({q}) WHERE {nest.deal('condition')}"
 
 
 def projected(nest: Nest, q: str) -> str:
-    numbers = nest.pick("v AS k, k AS v", "k, v % 7 AS v", "coalesce(k, 0) AS k, v + 1 AS v")
-    return f"SELECT {numbers}, upper(t) AS t FROM ({q})"
+    return f"SELECT {nest.deal('projection')}, upper(t) AS t FROM ({q})"
 
 
 def combined(nest: Nest, q: str) -> str:
-    words = ("UNION ALL", "UNION", "INTERSECT", "INTERSECT ALL", "EXCEPT", "EXCEPT ALL")
-    return f"({q}) {nest.pick(*words)} ({nest.other()})"
+    return f"({q}) {nest.deal('set operation')} ({nest.other()})"
 
 
 def distinct(nest: Nest, q: str) -> str:
@@ -92,97 +104,96 @@ def distinct(nest: Nest, q: str) -> str:
 
 
 def joined(nest: Nest, q: str) -> str:
-    on = nest.pick(*KEYS, *RANGES)
-    if on not in RANGES and nest.pick("plain", "residual") == "residual":
-        on = f"{on} AND {nest.pick(*RESIDUALS)}"
-    left, right = (q, nest.other()) if nest.pick("first", "second") == "first" else (nest.other(), q)
-    kind = nest.pick("JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN")
+    left, right = (q, nest.other()) if nest.deal("place") == "first" else (nest.other(), q)
     columns = "coalesce(l.k, r.k) AS k, coalesce(l.v, 0) - coalesce(r.v, 0) AS v, concat(l.t, r.t) AS t"
-    return f"SELECT {columns} FROM ({left}) l {kind} ({right}) r ON {on}"
+    return f"SELECT {columns} FROM ({left}) l {nest.deal('join')} ({right}) r ON {nest.deal('match')}"
 
 
 def crossed(nest: Nest, q: str) -> str:
-    return f"SELECT l.k, r.n AS v, l.t FROM ({q}) l CROSS JOIN (SELECT count(*) AS n FROM ({nest.other()})) r"
+    return nest.deal("crossing", q=q)
 
 
 def kept_or_left_out(nest: Nest, q: str) -> str:
-    kind = nest.pick("LEFT SEMI JOIN", "LEFT ANTI JOIN")
-    return f"SELECT k, v, t FROM ({q}) l {kind} ({nest.other()}) r ON {nest.pick(*KEYS, *RANGES)}"
+    return f"SELECT k, v, t FROM ({q}) l {nest.deal('half join')} ({nest.other()}) r ON {nest.deal('match')}"
 
 
 def grouped(nest: Nest, q: str) -> str:
-    having = nest.pick("", " HAVING count(*) > 1", " HAVING max(v) IS NOT NULL")
-    return f"SELECT k, {nest.pick(*NUMBERS)} AS v, {nest.pick(*TEXTS)} AS t FROM ({q}) GROUP BY k{having}"
+    return nest.deal("grouping", q=q, number=nest.several("number")) + nest.deal("having")
 
 
 def gathered(nest: Nest, q: str) -> str:
-    return f"SELECT count(*) AS k, {nest.pick(*NUMBERS)} AS v, {nest.pick(*TEXTS)} AS t FROM ({q})"
+    return f"SELECT count(*) AS k, {nest.several('number')} AS v, {nest.deal('text')} AS t FROM ({q})"
 
 
 def grouped_in_sets(nest: Nest, q: str) -> str:
-    sets = nest.pick("ROLLUP (k, t)", "CUBE (k, t)", "GROUPING SETS ((k), (t), ())")
-    return f"SELECT k, sum(v) + grouping_id() AS v, t FROM ({q}) GROUP BY {sets}"
+    return f"SELECT k, {nest.several('number')} + grouping_id() AS v, t FROM ({q}) GROUP BY {nest.deal('sets')}"
 
 
 def numbered(nest: Nest, q: str) -> str:
-    order = nest.pick("v, k, t", "v DESC, k, t", "t NULLS LAST, v, k")
-    window = f"PARTITION BY {nest.pick('k', 't', 'k % 2')} ORDER BY {order}"
-    return f"SELECT k, CAST({nest.pick(*OVER_ROWS)} AS BIGINT) AS v, t FROM ({q}) WINDOW w AS ({window})"
+    return f"SELECT k, {nest.several('over rows')} AS v, t FROM ({q}) WINDOW w AS ({nest.deal('window')})"
 
 
 def first_of_each(nest: Nest, q: str) -> str:
-    rank = nest.pick("row_number()", "rank()", "dense_rank()")
-    ranked = f"SELECT k, v, t, {rank} OVER (PARTITION BY k ORDER BY v DESC, t) AS n FROM ({q})"
-    return f"SELECT k, v, t FROM ({ranked}) WHERE n <= {nest.pick('1', '2')}"
+    ranked = f"SELECT k, v, t, {nest.deal('rank')} OVER (PARTITION BY k {nest.deal('best')}) AS n FROM ({q})"
+    return f"SELECT k, v, t FROM ({ranked}) WHERE n <= 2"
 
 
 def first(nest: Nest, q: str) -> str:
-    return f"SELECT k, v, t FROM ({q}) {FEW} {nest.pick('1', '3', '4 OFFSET 1')}"
+    return nest.deal("first", q=q)
 
 
-def above_average(nest: Nest, q: str) -> str:
-    bound = f"SELECT {nest.pick('avg(v)', 'max(k)')} FROM ({nest.other()})"
-    return f"SELECT k, v, t FROM ({q}) WHERE v {nest.pick('>', '<=')} ({bound})"
+def compared_with_one_value(nest: Nest, q: str) -> str:
+    return nest.deal("use of a value", q=q, value=nest.deal("one value"))
 
 
 def looked_up(nest: Nest, q: str) -> str:
-    found = f"SELECT {nest.pick('max', 'count')}(r.v) FROM ({nest.other()}) r WHERE r.k = l.k"
-    return f"SELECT k, ({found}) AS v, t FROM ({q}) l"
+    return f"SELECT k, ({nest.deal('looked up')}) AS v, t FROM ({q}) l"
 
 
 def among(nest: Nest, q: str) -> str:
-    test = nest.pick("k IN", "k NOT IN", "v NOT IN", "v IN")
-    return f"SELECT k, v, t FROM ({q}) WHERE {test} (SELECT k FROM ({nest.other()}))"
+    return f"SELECT k, v, t FROM ({q}) l WHERE {nest.deal('membership')}"
 
 
-def existing(nest: Nest, q: str) -> str:
-    test = nest.pick("EXISTS", "NOT EXISTS")
-    inner = f"SELECT 1 FROM ({nest.other()}) r WHERE r.k = l.k AND {nest.pick('r.v > 1', 'r.v < l.v')}"
-    return f"SELECT k, v, t FROM ({q}) l WHERE {test} ({inner})"
+def beside(nest: Nest, q: str) -> str:
+    return f"SELECT l.k, r.n AS v, l.t FROM {nest.deal('beside', q=q)}"
 
 
 def multiplied(nest: Nest, q: str) -> str:
-    made = nest.pick("explode(array(v, k))", "explode_outer(filter(array(v, k), x -> x > 2))", "stack(2, v, k)")
-    return f"SELECT k, n AS v, t FROM ({q}) LATERAL VIEW {made} AS n"
+    return f"SELECT k, n AS v, t FROM ({q}) LATERAL VIEW {nest.deal('generator')}"
 
 
 def turned(nest: Nest, q: str) -> str:
-    pivoted = f"SELECT * FROM ({q}) PIVOT ({nest.pick('sum', 'max')}(v) FOR t IN ('a' AS a, 'b' AS b))"
-    return f"SELECT k, v, t FROM ({pivoted}) UNPIVOT (v FOR t IN (a, b))"
+    return nest.deal("turning", q=q)
 
 
-def met_with_itself(nest: Nest, q: str) -> str:
-    few = f"SELECT k, v, t FROM ({q}) {FEW} 4"
-    return f"WITH c AS ({few}) SELECT a.k, b.v, a.t FROM c a JOIN c b ON {nest.pick('a.k = b.k', 'a.v < b.v')}"
+def named(nest: Nest, q: str) -> str:
+    few = f"SELECT k, v, t FROM ({q}) ORDER BY v DESC NULLS LAST, k, t LIMIT 4"
+    return nest.deal("by name", q=q, few=few)
 
 
 def met_with_constants(nest: Nest, q: str) -> str:
-    kind = nest.pick("JOIN", "LEFT JOIN", "LEFT ANTI JOIN")
-    return f"SELECT k, v, t FROM ({q}) {kind} VALUES (1, 'one'), (2, 'two') AS c(n, name) ON k = n"
+    return nest.deal("constants", q=q)
 
 
 SHAPES: tuple[Callable[[Nest, str], str], ...] = (
-    *(filtered, projected, combined, distinct, joined, joined, joined, crossed, kept_or_left_out, grouped, grouped),
-    *(gathered, grouped_in_sets, numbered, numbered, first_of_each, first, above_average, looked_up, among, existing),
-    *(multiplied, turned, met_with_itself, met_with_constants),
+    *(filtered, distinct, crossed, crossed),
+    *(projected,) * 3,
+    *(combined,) * 6,
+    *(joined,) * 6,
+    *(kept_or_left_out,) * 4,
+    *(grouped,) * 4,
+    *(gathered,) * 2,
+    *(grouped_in_sets,) * 3,
+    *(numbered,) * 8,
+    *(first_of_each,) * 3,
+    *(first,) * 4,
+    *(compared_with_one_value,) * 3,
+    *(looked_up,) * 3,
+    *(among,) * 11,
+    *(beside,) * 8,
+    *(multiplied,) * 8,
+    *(turned,) * 3,
+    *(named,) * 4,
+    *(met_with_constants,) * 4,
 )
+"""As often as their decks need it to be dealt to the end."""

@@ -4,9 +4,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from pyspark.errors import ArithmeticException
 
 from penstock.errors import EngineError
-from tests.engine.conftest import Bench
+from penstock.log import Record
+from tests.engine.conftest import Bench, QuickOracle
 from tests.texts import assert_golden, refused
 
 CITIES = """
@@ -17,6 +19,16 @@ STRICT = """
     CREATE STREAM orders (id BIGINT, city STRING);
     CREATE VIEW named AS SELECT id, coalesce(city, raise_error('a city has no name')) AS city FROM orders;
 """
+NEAR = "a.k = b.k AND a.x BETWEEN b.y - 1 AND b.y + 1"
+RANGES = f"""
+    SET ansi = true;
+    CREATE TABLE a (id BIGINT PRIMARY KEY, k BIGINT, x BIGINT);
+    CREATE TABLE b (id BIGINT PRIMARY KEY, k BIGINT, y BIGINT);
+    CREATE VIEW near AS SELECT a.id, b.id AS other FROM a JOIN b ON {NEAR};
+    CREATE VIEW near_or_not AS SELECT a.id, b.id AS other FROM a FULL JOIN b ON {NEAR};
+    CREATE VIEW alone AS SELECT id FROM b WHERE NOT EXISTS (SELECT 1 FROM a WHERE {NEAR});
+"""
+LEAST, MOST = -(2**63), 2**63 - 1
 pytestmark = pytest.mark.spark
 
 
@@ -47,6 +59,26 @@ def test_a_row_that_raises_stops_the_pipeline_and_changes_nothing(bench: Callabl
         one.drain()
     one.check()
     assert one.checked == 1
+
+
+@pytest.mark.parametrize("last", ["a", "b"])
+def test_a_range_whose_bound_fails_stops_the_pipeline_where_batch_fails(bench: Callable[..., Bench], last: str) -> None:
+    """As in batch: where there is a partner, and what comes before it in the condition does not decide."""
+    one = bench(RANGES)
+    failing = {"a": [{"id": 2, "k": 2, "x": 7}], "b": [{"id": 2, "k": 2, "y": LEAST}]}
+    others = [{"id": 1, "k": 1, "y": 5}, {"id": 3, "k": 1, "y": MOST}, {"id": 4, "k": 3, "y": LEAST}]
+    one.append({"a": [{"id": 1, "k": 1, "x": 5}], "b": others})
+    one.append({table: rows for table, rows in failing.items() if table != last})
+    one.drain()
+    one.append({"b": [Record({"id": 4}, deleted=True), {"id": 5, "k": 4, "y": LEAST}, {"id": 6, "k": 1, "y": None}]})
+    one.drain()
+    one.check()
+    assert one.content("near") == [{"id": 1, "other": 1}]
+    one.append({last: failing[last]})
+    with pytest.raises(EngineError, match="overflow"):
+        one.drain()
+    with pytest.raises(ArithmeticException, match="overflow"):
+        QuickOracle(one.spark, one.pipeline, one.log.folder, one.log.mark().next_frame).rows("near")
 
 
 def test_a_state_file_that_is_gone_is_named(three: Bench) -> None:

@@ -6,6 +6,7 @@ one operator would need more than a thousand.
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -17,11 +18,16 @@ from penstock.views import changes
 from tests.engine.conftest import Bench
 
 READINGS = 100_000
+ODD = "s.sensor = r.sensor AND r.at BETWEEN s.lo AND s.hi AND (r.value + s.id) % 2 = 0"
+"""Matches a range, and has more to say: of span 1 the readings with an odd value."""
 VIEWS = {
     "within": """SELECT s.id, r.id AS reading FROM spans s JOIN readings r
                  ON s.sensor = r.sensor AND r.at BETWEEN s.lo AND s.hi""",
     "covered": """SELECT id FROM readings r WHERE EXISTS
                   (SELECT 1 FROM spans s WHERE s.sensor = r.sensor AND r.at BETWEEN s.lo AND s.hi)""",
+    "beside": f"SELECT s.id, r.id AS reading FROM spans s LEFT JOIN readings r ON {ODD}",
+    "both": f"SELECT count(*) AS n, count(s.id) AS met FROM spans s FULL JOIN readings r ON {ODD}",
+    "uncovered": f"SELECT count(*) AS n FROM readings r WHERE NOT EXISTS (SELECT 1 FROM spans s WHERE {ODD})",
     "near": """SELECT p.id, r.id AS reading FROM probes p JOIN readings r
                ON p.sensor = r.sensor AND p.at BETWEEN r.at - 15 AND r.at + 15""",
     "named": "SELECT r.id, name, value FROM readings r JOIN sensors s ON r.sensor = s.sensor WHERE at % 1000 = 0",
@@ -39,14 +45,14 @@ VIEWS = {
                  rows AS (PARTITION BY sensor ORDER BY at ROWS BETWEEN 1 PRECEDING AND 1 FOLLOWING),
                  range AS (PARTITION BY sensor ORDER BY at RANGE BETWEEN 10 PRECEDING AND CURRENT ROW)""",
 }
-DECLARATIONS = """
+TABLES = """
 CREATE TABLE readings (id BIGINT PRIMARY KEY, sensor BIGINT, at BIGINT, value BIGINT);
 CREATE TABLE spans (id BIGINT PRIMARY KEY, sensor BIGINT, lo BIGINT, hi BIGINT);
 CREATE TABLE probes (id BIGINT PRIMARY KEY, sensor BIGINT, at BIGINT);
 CREATE TABLE sensors (sensor BIGINT PRIMARY KEY, name STRING);
-""" + "".join(f"CREATE VIEW {name} WITH (store = 'topic') AS {query};" for name, query in VIEWS.items())
-FEW = 100
-"""Pages for a change that reaches a few rows of each view: some ten operators, each with a tree to go down."""
+"""
+FEW = 150
+"""Pages for a change that reaches a few rows of each view: some fifteen operators, each with a tree to go down."""
 
 Row = tuple[Any, ...]
 
@@ -107,16 +113,21 @@ class Large:
         return Outcome(self._moved(frame, -1), self._moved(frame, 1), reads, writes)
 
     def _moved(self, frame: int, weight: int) -> dict[str, set[Row]]:
-        found = {view: list(changes(self._bench.log, "test", view, frame)) for view in VIEWS}
+        views = [view.name for view in self._bench.pipeline.views]
+        found = {view: list(changes(self._bench.log, "test", view, frame)) for view in views}
         moved = {
             view: {tuple(each.row.values()) for each in rows if each.weight == weight} for view, rows in found.items()
         }
         return {view: rows for view, rows in moved.items() if rows}
 
 
+def declared(*views: str) -> str:
+    return TABLES + "".join(f"CREATE VIEW {view} WITH (store = 'topic') AS {VIEWS[view]};" for view in views)
+
+
 @pytest.fixture(scope="module")
 def large(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Large]:
-    bench = Bench(spark, tmp_path_factory.mktemp("large"), DECLARATIONS)
+    bench = Bench(spark, tmp_path_factory.mktemp("large"), declared(*VIEWS))
     yield Large(bench)
     bench.log.close()
 
@@ -126,13 +137,27 @@ def test_a_range_costs_the_rows_in_it(large: Large) -> None:
     assert narrow.came == {
         "within": {(1, i) for i in range(50_000, 50_006)},
         "covered": {(i,) for i in range(50_000, 50_006)},
+        "beside": {(1, i) for i in range(50_000, 50_006) if value(i) % 2},
+        "both": {(READINGS, 3)},
+        "uncovered": {(READINGS - 3,)},
     }
-    assert narrow.reads < FEW and narrow.writes < FEW and not narrow.left
+    assert narrow.left == {"both": {(READINGS, 0)}, "uncovered": {(READINGS,)}}
+    assert narrow.reads < FEW and narrow.writes < FEW
     wide = large.change(spans=[span(50_000, 59_999)])
-    assert wide.came["within"] == {(1, i) for i in range(50_006, 60_000)} and not wide.left
+    assert wide.came["within"] == {(1, i) for i in range(50_006, 60_000)}
+    assert wide.came["beside"] == {(1, i) for i in range(50_006, 60_000) if value(i) % 2}
+    assert wide.came["uncovered"] == {(READINGS - 5_000,)} and set(wide.left) == {"both", "uncovered"}
     assert 2 * FEW < wide.reads < 20 * FEW  # a tenth of the rows is seen in what is counted
     gone = large.change(spans=[Record({"id": 1}, deleted=True)])
-    assert len(gone.left["within"]) == len(gone.left["covered"]) == 10_000 and not gone.came
+    assert len(gone.left["within"]) == len(gone.left["covered"]) == 10_000
+    assert gone.came == {"both": {(READINGS, 0)}, "uncovered": {(READINGS,)}}
+
+
+def test_a_range_without_rows_costs_little(large: Large) -> None:
+    came = large.change(spans=[{"id": 1, "sensor": 1, "lo": 500_001, "hi": 500_009}])
+    assert came.came == {"beside": {(1, None)}, "both": {(READINGS + 1, 1)}} and came.reads < FEW
+    gone = large.change(spans=[Record({"id": 1}, deleted=True)])
+    assert gone.left == came.came and gone.reads < FEW
 
 
 def test_a_range_around_the_rows_costs_those_whose_range_it_is(large: Large) -> None:
@@ -141,6 +166,12 @@ def test_a_range_around_the_rows_costs_those_whose_range_it_is(large: Large) -> 
     gone = large.change(probes=[Record({"id": 1}, deleted=True)])
     assert gone.left == came.came
     assert came.reads < FEW and gone.reads < FEW
+
+
+def test_a_range_whose_bounds_may_fail_costs_the_rows_in_it(spark: SparkSession, tmp_path: Path) -> None:
+    bench = Bench(spark, tmp_path, declared("near"), ansi=True)
+    test_a_range_around_the_rows_costs_those_whose_range_it_is(Large(bench))
+    bench.log.close()
 
 
 def test_one_of_the_many_rows_costs_its_neighbours(large: Large) -> None:

@@ -112,10 +112,35 @@ def test_a_range_is_not_evaluated_where_it_would_fail(bench: Callable[..., Bench
         CREATE STREAM a (k BIGINT, x DOUBLE, y DOUBLE);
         CREATE STREAM b (k BIGINT, z DOUBLE);
         CREATE VIEW pairs AS SELECT a.k, x, z FROM a JOIN b ON a.k = b.k AND a.x / a.y > b.z;
+        CREATE VIEW known AS SELECT a.k, x, z FROM a JOIN b
+          ON a.k = b.k AND a.x > nvl(b.z, double(raise_error('no z')));
         """,
         ansi=True,
     )
-    shop.append({"a": [{"k": 1, "x": 6.0, "y": 2.0}, {"k": 2, "x": 1.0, "y": 0.0}], "b": [{"k": 1, "z": 2.0}]})
+    shop.append(
+        {
+            "a": [{"k": 1, "x": 6.0, "y": 2.0}, {"k": 2, "x": 1.0, "y": 0.0}],
+            "b": [{"k": 1, "z": 2.0}, {"k": 3, "z": None}],
+        }
+    )
     shop.drain()
     shop.check()
     assert shop.content("pairs") == [{"k": 1, "x": 6.0, "z": 2.0}]
+
+
+def test_views_with_an_equal_join_share_it(spark: SparkSession) -> None:
+    """Whatever they call its sides, and whatever they do with its rows."""
+    text = """
+        CREATE STREAM orders (id BIGINT, customer BIGINT, amount BIGINT);
+        CREATE TABLE customers (id BIGINT PRIMARY KEY, city STRING);
+        CREATE VIEW spend AS SELECT city, sum(amount) AS spend FROM orders JOIN customers ON customer = customers.id
+          GROUP BY city;
+        CREATE VIEW large AS SELECT a.amount AS n, upper(b.city) AS place FROM orders a JOIN customers b
+          ON a.customer = b.id ORDER BY n DESC LIMIT 3;
+    """
+    other = "CREATE VIEW other AS SELECT amount, city FROM orders JOIN customers ON orders.id = customers.id;"
+    for declared, joins in ((text, 1), (text + other, 2)):
+        operators = compiled(spark, pipeline_of(declared)).graph.operators
+        assert [operator.kind for operator in operators].count("join") == joins
+    shared = next(operator for operator in operators if operator.kind == "join")
+    assert {edge.target.kind for edge in shared.edges} == {"aggregate", "top"}

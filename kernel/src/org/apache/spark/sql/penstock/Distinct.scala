@@ -1,7 +1,7 @@
 package org.apache.spark.sql.penstock
 
 import org.apache.spark.sql.catalyst.InternalRow
-import org.apache.spark.sql.catalyst.expressions.{AttributeReference, Expression}
+import org.apache.spark.sql.catalyst.expressions.{AttributeReference, Expression, Literal}
 import org.apache.spark.sql.catalyst.expressions.codegen.{CodegenContext, ExprCode}
 import org.apache.spark.sql.catalyst.expressions.aggregate.{AggregateExpression, AggregateFunction}
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
@@ -16,6 +16,8 @@ case class Distinct(function: AggregateFunction) extends AggregateFunction {
   override def children: Seq[Expression] = function.children
   override def nullable: Boolean = function.nullable
   override def dataType: DataType = function.dataType
+  /** Of no rows: a subquery that refers to the row, and finds none, counts 0. */
+  override def defaultResult: Option[Literal] = function.defaultResult
   override def prettyName: String = s"${function.prettyName}_distinct"
   override def aggBufferSchema: StructType = function.aggBufferSchema
   override def aggBufferAttributes: Seq[AttributeReference] = function.aggBufferAttributes

@@ -40,9 +40,9 @@ final class JoinPlan(node: LogicalJoin, closing: Option[Closing] = None) {
       if (of(a, mine) && of(b, theirs)) Some((a, b, lower)) else if (of(b, mine) && of(a, theirs)) Some((b, a, !lower)) else None
     }
   }
-  private def of(e: Expression, side: AttributeSet): Boolean = e.references.nonEmpty && e.references.subsetOf(side) && safe(e)
-  /** Ranges are looked up for rows that have no partner, too, for which Spark would not evaluate the condition: nothing in them may fail. */
-  private def safe(e: Expression): Boolean = !e.exists {
+  private def of(e: Expression, side: AttributeSet): Boolean = e.references.nonEmpty && e.references.subsetOf(side)
+  /** Rows are put in order before it is known whether they have a partner, for which alone Spark would evaluate the condition. */
+  private def mayFail(e: Expression): Boolean = e.throwable || e.exists {
     case arithmetic: BinaryArithmetic => arithmetic.evalMode == EvalMode.ANSI
     case other => other.productElementNames.zip(other.productIterator).exists {
         case ("failOnError", fails) => fails == true
@@ -71,8 +71,9 @@ final class JoinPlan(node: LogicalJoin, closing: Option[Closing] = None) {
   /** Whether an expression is a time that rows are freed by, or a constant more. */
   private def isTime(e: Expression): Boolean = closing.exists(_.bounds.exists(bound => !bound.keyed && bound.value.semanticEquals(Distance.parted(e)._1)))
   private val spans = Seq(spanned(node.left.outputSet, node.right.outputSet), spanned(node.right.outputSet, node.left.outputSet))
-  /** What a side must send besides its columns: the expression that orders it. */
-  private val ordering: Seq[Seq[NamedExpression]] = spans.map(_.toSeq.map(span => Alias(span.column, "ordering")()))
+  /** What a side must send besides its columns: the expression that orders it, NULL where that fails. */
+  private val ordering: Seq[Seq[NamedExpression]] =
+    spans.map(_.toSeq.map(span => Alias(if (mayFail(span.column)) TryEval(span.column) else span.column, "ordering")()))
   def extra(side: Int): Seq[Expression] = ordering(side).map(AggregatePlan.plain)
   def extraColumns(side: Int): Seq[Attribute] = ordering(side).map(_.toAttribute)
 
@@ -82,7 +83,7 @@ final class JoinPlan(node: LogicalJoin, closing: Option[Closing] = None) {
     val widths = (left.length, right.length)
     val rows = Seq((left, right), (right, left))
     val made = spans.zip(rows).map { case (span, (mine, theirs)) =>
-      span.map(its => Span(mine.length - 1, its.column.dataType, its.from.map(bind(_, theirs)), its.until.map(bind(_, theirs)), its.distance))
+      span.map(its => Span(mine.length - 1, its.column.dataType, its.from.map(bind(_, theirs)), its.until.map(bind(_, theirs)), its.distance, mayFail(its.column)))
     }
     val ages = Seq(0, 1).map(side => closing.flatMap(_.ages(side, time => spans(side).filter(_ => isTime(spans(side).get.column)).fold(-1) { span =>
       if (Distance.parted(span.column)._1.semanticEquals(time)) made(side).get.column else -1
