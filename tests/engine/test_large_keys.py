@@ -33,6 +33,7 @@ VIEWS = {
     "named": "SELECT r.id, name, value FROM readings r JOIN sensors s ON r.sensor = s.sensor WHERE at % 1000 = 0",
     "extremes": """SELECT sensor, min(value) AS least, max(value) AS most, count(DISTINCT at) AS times
                    FROM readings GROUP BY sensor""",
+    "middle": "SELECT sensor, median(value) AS middle, percentile(value, 0.99) AS high FROM readings GROUP BY sensor",
     "most": "SELECT id, value FROM readings ORDER BY value DESC LIMIT 3",
     "least": """SELECT id, value FROM (SELECT *, row_number() OVER (PARTITION BY sensor ORDER BY value) AS n
                 FROM readings) WHERE n <= 2""",
@@ -189,6 +190,16 @@ def test_one_of_the_many_rows_costs_its_neighbours(large: Large) -> None:
     for outcome in (changed, gone, back):
         assert outcome.reads < FEW and outcome.writes < FEW
     large.change(spans=[Record({"id": 1}, deleted=True)])
+
+
+def test_a_percentile_moves_as_far_as_the_change_moves_it(large: Large) -> None:
+    low = HOLDERS[10]
+    changed = large.change(readings=[reading(low, 70_000)])
+    assert (changed.left["middle"], changed.came["middle"]) == ({(1, 49_999.5, 98_999.01)}, {(1, 50_000.5, 98_999.01)})
+    back = large.change(readings=[reading(low, 10)])
+    assert (back.left["middle"], back.came["middle"]) == (changed.came["middle"], changed.left["middle"])
+    for outcome in (changed, back):
+        assert outcome.reads < FEW and outcome.writes < FEW
 
 
 def test_the_extremes_and_the_first_rows_leave_and_come_back(large: Large) -> None:

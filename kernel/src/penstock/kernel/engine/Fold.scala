@@ -29,6 +29,8 @@ abstract class Fold extends Serializable {
   def collections: Seq[Comparator[Array[Byte]]] = Nil
   /** Whether what two gathered apart can be put together: then the combiner may gather before the shuffle. */
   def merges: Boolean
+  /** Whether what it gathers grows with the rows, and is not to be kept with each of them. */
+  def grows: Boolean = false
 
   def add(g: Gathered, n: Int, o: Int, row: UnsafeRow, input: Int, weight: Long): Unit
   /** The same in Java, for a fold that has numbers only: they are elements of `held` from `at` on; `argument` has the values, `weight` is at hand. */

@@ -15,6 +15,8 @@ final class FrameFunctions(framed: Framed, width: Int) {
 
   /** What was gathered on two stretches of rows can be put together. */
   def merges: Boolean = gathering.merges
+  /** What was gathered grows with the rows. */
+  def grows: Boolean = folds.exists(_.fold.grows)
   def fresh(): Gathered = gathering.fresh()
   def add(g: Gathered, bytes: Array[Byte], times: Long): Unit = {
     row.pointTo(bytes, bytes.length)

@@ -3,7 +3,7 @@ package penstock.kernel.engine
 import java.io.{DataInput, DataOutput}
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow
-import org.apache.spark.sql.catalyst.expressions.aggregate.TypedImperativeAggregate
+import org.apache.spark.sql.catalyst.expressions.aggregate.{Collect, ImperativeAggregate, TypedAggregateWithHashMapAsBuffer, TypedImperativeAggregate}
 import penstock.kernel.state.Entries
 import scala.collection.mutable.ArrayBuffer
 
@@ -59,6 +59,7 @@ case class GrowingFold(inner: ObjectFold, arguments: Arguments) extends Fold {
   override def longs: Int = 0
   override def objects: Int = 1
   override def merges: Boolean = false
+  override def grows: Boolean = GrowingFold.hasValues(inner.function)
 
   override def add(g: Gathered, n: Int, o: Int, row: UnsafeRow, input: Int, weight: Long): Unit = {
     if (g.things(o) == null) g.things(o) = new Grown(null)
@@ -106,5 +107,10 @@ case class GrowingFold(inner: ObjectFold, arguments: Arguments) extends Fold {
 }
 
 object GrowingFold {
+  /** Whether the function's object has all values that it was given: those of sketches have a limit. */
+  private def hasValues(function: ImperativeAggregate): Boolean = function match {
+    case _: TypedAggregateWithHashMapAsBuffer | _: Collect[_] => true
+    case _ => false
+  }
   private def enough(before: Array[Byte]): Int = if (before == null) 1024 else math.max(1024, before.length / 4)
 }

@@ -3,7 +3,8 @@ package penstock.kernel.engine
 /** A frame that begins with the partition and ends somewhere about the row, or, on the way down, the other way round.
   *
   * Each row keeps what was gathered up to and with it. A sweep begins where the first frame reaches the first change, goes on from what the
-  * row before keeps, and ends as soon as what it has gathered is what a row kept already; then it goes on at the next change.
+  * row before keeps, and ends as soon as what it has gathered is what a row kept already; then it goes on at the next change. Where that grows with
+  * the rows they do not keep it: the rows before the first change are gathered again, and the sweep goes on to the partition's end.
   */
 final class Running(frame: Int, functions: FrameFunctions, end: Limit) extends Sweep {
   override def sweep(partition: Partition, changed: Array[Array[Byte]]): Unit = {
@@ -53,8 +54,22 @@ private final class RunningPass(partition: Partition, changed: Array[Array[Byte]
 
   private def begin(key: Array[Byte], index: Long): Unit = {
     ahead = steps(key, index)
+    gathered = if (functions.grows) allBefore(key) else keptBefore(key)
+  }
+
+  private def keptBefore(key: Array[Byte]): Gathered = {
     val before = way.back(partition.entries, key)
-    gathered = if (before.next()) functions.read(WindowRow.section(before.value, WindowRow.gathered(frame))) else functions.fresh()
+    if (before.next()) functions.read(WindowRow.section(before.value, WindowRow.gathered(frame))) else functions.fresh()
+  }
+
+  private def allBefore(key: Array[Byte]): Gathered = {
+    val g = functions.fresh()
+    val all = new Steps(partition.entries.ascending, together = true, 0L)
+    while (all.has && way.compare(all.row, key) < 0) {
+      functions.add(g, all.row, all.times)
+      all.advance()
+    }
+    g
   }
 
   private def steps(key: Array[Byte], index: Long): Steps = new Steps(way.from(partition.entries, key), together = !end.byRows, index)
@@ -81,7 +96,7 @@ private final class RunningPass(partition: Partition, changed: Array[Array[Byte]
       next += 1
       steady = false
     }
-    if (ahead.lastOfRow) steady = partition.put(ahead, WindowRow.gathered(frame), functions.write(gathered))
+    if (ahead.lastOfRow && !functions.grows) steady = partition.put(ahead, WindowRow.gathered(frame), functions.write(gathered))
     ahead.advance()
   }
 
@@ -93,7 +108,7 @@ private final class RunningPass(partition: Partition, changed: Array[Array[Byte]
 
   /** The frame's end may lag behind: the last rows, too, keep what was gathered up to them. */
   private def finish(): Unit = {
-    while (ahead.has && !(steady && done)) gather()
+    while (ahead.has && !(steady && done) && !functions.grows) gather()
     next = changed.length
   }
 }

@@ -39,8 +39,9 @@ object Overflow {
   }
 }
 
-/** Sums whole numbers. Three numbers: how many were not NULL, and the sum in 128 bits, high and low. */
-case class WholeSumFold(from: DataType, overflow: Overflow) extends Fold {
+/** Adds up values that are whole numbers inside. Three numbers: how many were not NULL, and the sum in 128 bits, high and low. */
+sealed abstract class WideSumFold extends Fold {
+  def from: DataType
   override def longs: Int = 3
   override def merges: Boolean = true
   override def add(g: Gathered, n: Int, o: Int, row: UnsafeRow, input: Int, weight: Long): Unit =
@@ -54,6 +55,10 @@ case class WholeSumFold(from: DataType, overflow: Overflow) extends Fold {
     g.numbers(n) += other.numbers(n)
     Wide.addHalves(g.numbers, n + 1, other.numbers(n + 1), other.numbers(n + 2))
   }
+}
+
+/** Sums whole numbers. */
+case class WholeSumFold(from: DataType, overflow: Overflow) extends WideSumFold {
   override def fill(g: Gathered, n: Int, o: Int, entries: Array[Entries], buffer: InternalRow, at: Int): Unit = {
     val low = g.numbers(n + 2)
     val fits = g.numbers(n + 1) == (low >> 63)
@@ -185,22 +190,11 @@ object WholeAverageFold {
   }
 }
 
-/** Sums intervals: of days and times in microseconds, of years in months. Three numbers, as for whole numbers.
+/** Sums intervals: of days and times in microseconds, of years in months.
   *
   * Spark's buffer is (sum), or (sum, count) for `avg`; a sum that does not fit is an error, or NULL for `try_sum` and `try_avg`.
   */
-case class IntervalSumFold(from: DataType, average: Boolean, overflow: Overflow) extends Fold {
-  override def longs: Int = 3
-  override def merges: Boolean = true
-  override def add(g: Gathered, n: Int, o: Int, row: UnsafeRow, input: Int, weight: Long): Unit =
-    if (!row.isNullAt(input)) {
-      g.numbers(n) += weight
-      Wide.add(g.numbers, n + 1, Numbers.whole(row, input, from), weight)
-    }
-  override def merge(g: Gathered, n: Int, o: Int, other: Gathered): Unit = {
-    g.numbers(n) += other.numbers(n)
-    Wide.addHalves(g.numbers, n + 1, other.numbers(n + 1), other.numbers(n + 2))
-  }
+case class IntervalSumFold(from: DataType, average: Boolean, overflow: Overflow) extends WideSumFold {
   override def fill(g: Gathered, n: Int, o: Int, entries: Array[Entries], buffer: InternalRow, at: Int): Unit = {
     val sum = g.numbers(n + 2)
     val months = from.isInstanceOf[YearMonthIntervalType]

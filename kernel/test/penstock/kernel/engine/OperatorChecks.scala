@@ -11,6 +11,7 @@ object OperatorChecks {
     AsOfChecks.run(checks)
     RetainedChecks.run(checks)
     FoldChecks.run(checks)
+    RankChecks.run(checks)
     SumChecks.run(checks)
     FusedChecks.run(checks)
     DeliveryChecks.run(checks)

@@ -4,6 +4,7 @@ import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.expressions.aggregate._
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.types._
+import org.apache.spark.unsafe.types.UTF8String
 import penstock.kernel.engine.Item.{D, T, V}
 
 /** Every window function, beside a plain computation of its value. */
@@ -35,6 +36,9 @@ final class WindowCases(order: Ordered) {
     "bits" -> (f => aggregate("bits", BitXorAgg(V), f)(rows => orNull(rows.flatMap(_.v).reduceOption(_ ^ _)))),
     "deviation" -> (f => aggregate("deviation", StddevPop(Cast(V, DoubleType)), f)(rows => orNull(deviation(rows.flatMap(_.v).map(_.toDouble))))),
     "median" -> (f => aggregate("median", new Percentile(V, Literal(0.5)), f)(rows => orNull(median(rows.flatMap(_.v))))),
+    "weighted" -> (f => aggregate("weighted", new Percentile(V, Literal(1.0), Cast(T, LongType)), f)(rows => orNull(rows.filter(_.t > 0).flatMap(_.v).maxOption.map(_.toDouble)))),
+    "mode" -> (f => aggregate("mode", new Mode(V, true), f)(rows => orNull(mode(rows.flatMap(_.v))))),
+    "texts" -> (f => aggregate("texts", ListAgg(Cast(V, StringType), Literal(",")), f)(rows => texts(rows.flatMap(_.v)))),
     "estimate" -> (f => aggregate("estimate", HyperLogLogPlusPlus(V), f)(rows => estimate(rows.map(_.v)))),
     "nth" -> (f => nth(2, ignoreNulls = false, f)),
     "nth not null" -> (f => nth(3, ignoreNulls = true, f)))
@@ -45,6 +49,9 @@ final class WindowCases(order: Ordered) {
       orNull(values.lift(n - 1).flatten)
     })
 
+  /** The least of those that are there most often. */
+  private def mode(values: Seq[Long]): Option[Long] = values.distinct.sorted.maxByOption(value => values.count(_ == value))
+  private def texts(values: Seq[Long]): Any = if (values.isEmpty) null else UTF8String.fromString(values.mkString(","))
   private def mean(values: Seq[Long]): Option[Double] = if (values.isEmpty) None else Some(values.sum.toDouble / values.length)
   private def median(values: Seq[Long]): Option[Double] = if (values.isEmpty) None else {
     val sorted = values.sorted

@@ -26,6 +26,8 @@ object WindowReachChecks {
     checks.check("a running minimum: until it is the same again")(reach(Over("min")(FrameCase(byRows = false, None, Some(0))), middle, rows = 3, pages = 8))
     checks.check("the last value up to the end: until it is the same again")(reach(Over("last")(FrameCase(byRows = true, Some(0), None)), middle, rows = 3, pages = 8))
     checks.check("a running number of a row that is replaced by its like: two rows")(replaced())
+    checks.check("a running median keeps nothing with its rows but the answer")(keepsAnswers())
+    checks.check("a running median: from the row to the end")(reachesOn())
     checks.check("a frame of 2,000 rows is not gathered anew for each of its rows")(wide())
   }
 
@@ -60,6 +62,25 @@ object WindowReachChecks {
     val answer = found.batch(Seq(found.envelope(old, -1, Rows + 1), found.envelope(now, 1, Rows + 1)))
     equal(answer, Map((old :+ 501) -> -1L, (now :+ 501) -> 1L), "the answer")
     holds(found.operator.evaluated - before <= 2, s"${found.operator.evaluated - before} rows are evaluated")
+  }
+
+  private def running(rows: Int): OneOperator[Window] = {
+    val found = WindowChecks.window(Upwards, Seq(Over("median")(FrameCase(byRows = false, None, Some(0)))))
+    found.batch((0 until rows).map(i => found.envelope(at(i).values(ByKind.Number), 1, i)))
+    found
+  }
+
+  private def keepsAnswers(): Unit = {
+    val (few, many) = (running(100).store.bytes / 100, running(800).store.bytes / 800)
+    holds(many <= few + few / 10, s"$few bytes for each of 100 rows, $many for each of 800")
+  }
+
+  private def reachesOn(): Unit = {
+    val found = running(500)
+    val before = found.operator.evaluated
+    found.batch(Seq(found.envelope(at(495, t = 1).values(ByKind.Number), 1, Rows)))
+    // Its peer has the same frame.
+    equal(found.operator.evaluated - before, 6L, "rows that are evaluated")
   }
 
   private def wide(): Unit = {

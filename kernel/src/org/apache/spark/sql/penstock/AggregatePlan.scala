@@ -2,7 +2,7 @@ package org.apache.spark.sql.penstock
 
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.expressions.aggregate.{Average, BitAndAgg, BitOrAgg, BitXorAgg, CollectList, CollectSet, Count,
-  DeclarativeAggregate, ImperativeAggregate, ListAgg, Max, Min, Sum, TypedImperativeAggregate, AggregateExpression, AggregateFunction}
+  DeclarativeAggregate, ImperativeAggregate, ListAgg, Max, Min, Mode, PercentileBase, Sum, TypedImperativeAggregate, AggregateExpression, AggregateFunction}
 import org.apache.spark.sql.catalyst.optimizer.NormalizeFloatingNumbers
 import org.apache.spark.sql.catalyst.planning.PhysicalAggregation
 import org.apache.spark.sql.catalyst.plans.logical.{Aggregate => LogicalAggregate}
@@ -99,7 +99,9 @@ final class AggregatePlan(node: LogicalAggregate, growing: Boolean) {
       case f: BitOrAgg => own(e, f, Seq(f.child), _ => BitFold(f.child.dataType, "or"))
       case f: CollectSet if f.ignoreNulls => direct(e, f, Seq(NormalizeFloatingNumbers.normalize(f.child)), _ => CollectFold(f.child.dataType, set = true), ordered = false)
       case f: CollectList if f.ignoreNulls && !e.isDistinct => direct(e, f, Seq(f.child), _ => CollectFold(f.child.dataType, set = false), ordered = true)
+      case f: PercentileBase if Ranking.fits(f, e.isDistinct) => ranked(e, f)
       case f if e.isDistinct => again(distinct(buffered(e, f)), RecountedValuesFold(_, _, distinct = true))
+      case f: Mode if Ranking.fits(f) => again(normalized(buffered(e, f)), ModeFold(_, _, f.reverseOpt))
       case f if growing => resumed(buffered(e, f))
       case f if AggregatePlan.followsRows(f) => again(buffered(e, f), RecountedFold)
       case f => again(buffered(e, f), RecountedValuesFold(_, _, distinct = false))
@@ -112,6 +114,8 @@ final class AggregatePlan(node: LogicalAggregate, growing: Boolean) {
     else again(distinct(own(e, f, inputs, _ => fold)), if (growing && fold.objects == 0) GrowingDistinctFold(_, _) else DistinctFold(_, _))
 
   private def distinct(p: Planned): Planned = p.copy(inputs = p.inputs.map(AggregatePlan.keyed(_, "DISTINCT")))
+
+  private def normalized(p: Planned): Planned = p.copy(inputs = p.inputs.map(NormalizeFloatingNumbers.normalize))
 
   /** The same function by another fold around its own, which keeps the arguments. */
   private def again(p: Planned, around: (Fold, Arguments) => Fold): Planned =
@@ -131,6 +135,11 @@ final class AggregatePlan(node: LogicalAggregate, growing: Boolean) {
   private def direct(e: AggregateExpression, f: AggregateFunction, inputs: Seq[Expression], fold: Int => Fold, ordered: Boolean): Planned = {
     val slot = AttributeReference("value", f.dataType)()
     Planned(e, inputs, fold, Seq(slot), slot, ordered)
+  }
+
+  private def ranked(e: AggregateExpression, f: PercentileBase): Planned = {
+    val planned = direct(e, f, Ranking.arguments(f), Ranking.fold(f, _, e.isDistinct), ordered = false)
+    if (e.isDistinct) distinct(planned) else planned
   }
 
   private def sum(e: AggregateExpression, f: Sum): Fold = f.child.dataType match {

@@ -25,8 +25,14 @@ object FrameFold {
     case f: Last => picked(f.child, 1, fromLast = true, f.ignoreNulls)._1
     case f: CollectList => direct(f, Seq(f.child), _ => ListFold(f.child.dataType, set = false, f.ignoreNulls))
     case f: CollectSet => direct(f, Seq(NormalizeFloatingNumbers.normalize(f.child)), _ => ListFold(f.child.dataType, set = true, f.ignoreNulls))
+    case f: PercentileBase if Ranking.fits(f, distinct = false) =>
+      direct(f, Ranking.arguments(f), at => InMemoryFold(Ranking.fold(f, at, distinct = false)))
+    case f: Mode if Ranking.fits(f) => direct(f, Seq(NormalizeFloatingNumbers.normalize(f.child)), at => InMemoryFold(mode(f, at)))
     case f => bySpark(f)
   }
+
+  private def mode(f: Mode, at: Int): Fold =
+    ModeFold(ObjectFold(bound(f, at).asInstanceOf[TypedImperativeAggregate[AnyRef]]), Arguments(at, Seq(f.child.dataType), at + 1), f.reverseOpt)
 
   /** The `nth` value of the frame from one end; and the column that says whether there is one. */
   def picked(child: Expression, nth: Int, fromLast: Boolean, ignoreNulls: Boolean): (FrameFold, AttributeReference) = {

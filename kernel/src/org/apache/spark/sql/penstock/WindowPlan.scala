@@ -39,8 +39,8 @@ final class WindowPlan(node: LogicalWindow, timeZone: String) {
     results.map(BindReferences.bindReference(_, row))
   }
 
-  /** Functions share a frame if all of them can be merged, or none. */
-  private case class FrameKey(lower: Bound, upper: Bound, merges: Boolean)
+  /** Functions share a frame if all of them can be merged, or none, and if what they gather grows, or does not. */
+  private case class FrameKey(lower: Bound, upper: Bound, merges: Boolean, grows: Boolean)
   private case class Planned(fold: FrameFold, filter: Option[Expression])
 
   private def framed(key: FrameKey, planned: Seq[Planned]): Framed = {
@@ -76,7 +76,8 @@ final class WindowPlan(node: LogicalWindow, timeZone: String) {
   }
 
   private def added(lower: Bound, upper: Bound, fold: FrameFold, filter: Option[Expression] = None): Expression = {
-    groups.getOrElseUpdate(FrameKey(lower, upper, fold.fold(0).merges), ArrayBuffer.empty) += Planned(fold, filter)
+    val made = fold.fold(0)
+    groups.getOrElseUpdate(FrameKey(lower, upper, made.merges, made.grows), ArrayBuffer.empty) += Planned(fold, filter)
     fold.value
   }
 
