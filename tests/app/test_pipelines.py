@@ -13,8 +13,12 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
+from prometheus_client import CollectorRegistry, generate_latest
 
 from penstock.log import Log
+from penstock.model import load_pipeline
+from penstock.serve.metrics import Ran
+from penstock.serve.source import Served
 from penstock.views import current
 from tests.test_demo import children
 
@@ -35,6 +39,13 @@ class Shop:
         return os.environ | {name: value}
 
     def run(self, *arguments: str, given: str = "") -> str:
+        return self._done(*arguments, given=given).stdout
+
+    def told(self, *arguments: str) -> str:
+        """What it says beside its answer."""
+        return self._done(*arguments).stderr
+
+    def _done(self, *arguments: str, given: str = "") -> subprocess.CompletedProcess[str]:
         done = subprocess.run(
             [*PENSTOCK, *arguments],
             cwd=self.folder,
@@ -46,7 +57,7 @@ class Shop:
             check=False,
         )
         assert done.returncode == 0, done.stderr
-        return done.stdout
+        return done
 
     def append(self, topic: str, *rows: dict[str, Any]) -> None:
         self.run("log", "append", topic, "--log", "shop/.penstock/log", given="\n".join(map(json.dumps, rows)))
@@ -141,26 +152,54 @@ def test_a_run_that_is_interrupted_leaves_promptly_and_nothing_behind(shop: Shop
     assert children(shop.marker) == []
 
 
+TIMED = """
+CREATE STREAM visits (page STRING, at TIMESTAMP) WITH (event_time = 'at', watermark = '1 hour');
+CREATE TABLE pages (page STRING PRIMARY KEY, title STRING);
+CREATE VIEW daily WITH (emit = 'final', late_alert = '10 %') AS
+  SELECT window.start AS day, count(*) AS visits FROM visits GROUP BY window(at, '1 day');
+CREATE VIEW stays AS SELECT page, count(*) AS visits FROM visits GROUP BY page, session_window(at, '30 minutes');
+CREATE VIEW titled WITH (retain = '1 hour') AS SELECT title, at FROM visits JOIN pages USING (page);
+"""
+
+
 @pytest.mark.timeout(600)
 def test_windows_are_closed_by_hand(shop: Shop) -> None:
-    """What is appended after that is late."""
-    pipeline = shop.folder / "timed"
+    """What is appended after that is late; of corrections it is said how many rows they would have concerned."""
+    pipeline, log = shop.folder / "timed", ["--log", "timed/.penstock/log"]
     pipeline.mkdir()
-    pipeline.joinpath("pipeline.sql").write_text(
-        "CREATE STREAM visits (page STRING, at TIMESTAMP) WITH (event_time = 'at', watermark = '1 hour');\n"
-        "CREATE VIEW daily WITH (emit = 'final') AS\n"
-        "  SELECT window.start AS day, count(*) AS visits FROM visits GROUP BY window(at, '1 day');\n"
-    )
-    log = ["--log", "timed/.penstock/log"]
+    pipeline.joinpath("pipeline.sql").write_text(TIMED)
     shop.run("log", "create", "visits", "--schema", "page STRING, at TIMESTAMP", "--event-time", "at", *log)
-    visit = {"page": "a", "at": "2024-01-01T12:00:00Z"}
-    shop.run("log", "append", "visits", *log, given=json.dumps(visit))
-    shop.run("run", "timed", "--once", "--close")
-    assert shop.run("view", "daily", "--pipeline", "timed", "--format", "csv").splitlines()[1:] == [
-        "2024-01-01T00:00:00Z,1"
-    ]
-    shop.run("log", "append", "visits", *log, given=json.dumps(visit))
-    shop.run("run", "timed", "--once")
+    shop.run("log", "create", "pages", "--schema", "page STRING, title STRING", "--key", "page", *log)
+    visit = json.dumps({"page": "a", "at": "2024-01-01T12:00:00Z"})
+    for title, options, told in [
+        ("A", [], ["open windows: daily 1, stays 1"]),
+        ("B", ["--close"], ["open windows: daily 0, stays 0"]),
+        ("C", [], ["late: daily 1, stays 1, titled 1;", "ALERT, too many late: daily 100 %"]),
+    ]:
+        if options != ["--close"]:
+            shop.run("log", "append", "visits", *log, given=visit)
+        shop.run("log", "append", "pages", *log, given=json.dumps({"page": "a", "title": title}))
+        said = shop.told("run", "timed", "--once", *options)
+        assert [each for each in told if each not in said] == [], said
+    days = shop.run("view", "daily", "--pipeline", "timed", "--format", "csv").splitlines()
+    assert days[1:] == ["2024-01-01T00:00:00Z,1"]
     late = shop.run("log", "read", "timed.1.daily-late", *log)
     assert json.loads(late)["row"] == '{"page":"a","at":"2024-01-01T12:00:00.000000Z"}'
-    assert shop.run("verify", "--pipeline", "timed").startswith("daily: equal, 1 row")
+    verdicts = shop.run("verify", "--pipeline", "timed").splitlines()
+    assert [line.partition(", up to")[0] for line in verdicts] == [
+        "daily: equal, 1 row",
+        "stays: equal, 1 row",
+        "titled: equal, 2 rows",
+    ]
+    assert verdicts[2].endswith("; corrections came too late for 2 rows")
+    assert {'penstock_late_rows_total{view="daily"} 1.0', 'penstock_open_windows{view="stays"} 0.0'} <= measured(
+        pipeline
+    )
+
+
+def measured(folder: Path) -> set[str]:
+    """What Prometheus would read of the last run."""
+    registry, home = CollectorRegistry(), folder / ".penstock"
+    with Log.open(home / "log", create=False) as log:
+        registry.register(Ran(Served(log, load_pipeline(folder), home / "views.sqlite", home)))
+        return set(generate_latest(registry).decode().splitlines())

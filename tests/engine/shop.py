@@ -49,6 +49,8 @@ class Shop(Business):
     declarations = DECLARATIONS
     partitions: ClassVar[int] = 1
     """Of the orders."""
+    punctual: ClassVar[tuple[str, ...]] = ("sold", "visits")
+    """Views that rows may be late for, and that keep these."""
 
     def create_topics(self, log: Log) -> None:
         columns = "id BIGINT, customer BIGINT, amount DECIMAL(10,2), at TIMESTAMP"
@@ -88,7 +90,7 @@ class Shop(Business):
         super().check_end(log, spark, lineage)
         assert sum(1 for _ in log.read(self.topic(DEAD_LETTERS, lineage))) == self.misses
         oracle = Oracle(spark, self.pipeline, log.folder, self.batches(log, lineage)[-1].note["until"])
-        for view in ("sold", "visits"):
+        for view in self.punctual:
             values: list[Any] = [entry.value for entry in log.read(self.topic(late_rows(view), lineage))]
             late = sorted((value["relation"], value["row"]) for value in values)
             assert late == sorted(oracle.late(view)), view

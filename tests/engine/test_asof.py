@@ -199,7 +199,8 @@ def test_explain_says_that_a_history_without_a_watermark_frees_nothing_by_itself
 def test_rows_are_freed_when_the_watermark_of_the_versions_has_passed_them(
     bench: Callable[..., Bench],
 ) -> None:
-    shop = bench(DECLARED + f"CREATE VIEW rated AS {VIEWS['rated_or_not']};")
+    views = f"CREATE VIEW rated AS {VIEWS['rated_or_not']}; CREATE VIEW done WITH (emit = 'final') AS {VIEWS['rated']};"
+    shop = bench(DECLARED + views)
     shop.append({"rates": [{"k": 1, "rate": 1, "at": START}]})
     shop.drain()
     sizes = []
@@ -233,6 +234,80 @@ def test_an_as_of_join_in_plain_spark_gives_the_same(spark: SparkSession) -> Non
     assert [tuple(row) for row in found.collect()] == [(1, "ny", 5, 8), (2, "ny", 9, 9), (3, "ca", 9, None)]
     strict = ps.asof_join(sales, rates, on="state", left_time="at", right_time="at", direction="forward")
     assert [tuple(row) for row in strict.orderBy("id").collect()] == [(1, "ny", 5, 9), (3, "ca", 9, 5)]
+
+
+def at(seconds: int) -> datetime:
+    return START + timedelta(seconds=seconds)
+
+
+ORDERS = [(number, 1 + number % 3, number, at(number)) for number in range(36)]
+RATES = [(1 + number % 3, number, at(4 * number)) for number in range(8)]
+FEES = [
+    (1, 5, at(0), False),
+    (1, None, at(15), True),
+    (1, 7, at(24), False),
+    (2, 9, at(10), False),
+    (2, 3, at(10), False),  # of the same time: it stands later in the log
+    (2, None, at(25), True),
+    (2, 4, at(25), False),
+    (3, None, at(0), True),
+    (3, 6, at(5), False),
+    (3, None, at(5), True),
+]
+WAYS: dict[str, dict[str, Any]] = {
+    "every": {"how": "left"},
+    "charged": {},
+    "soon": {"how": "left", "tolerance": "6 seconds"},
+    "strict": {"allow_exact_matches": False},
+    "later": {"how": "left", "direction": "forward"},
+    "soon_after": {"direction": "forward", "tolerance": timedelta(seconds=9), "allow_exact_matches": False},
+}
+
+
+def charging(**way: Any) -> Callable[[SparkSession], DataFrame]:
+    def view(spark: SparkSession) -> DataFrame:
+        orders, fees = spark.table("orders"), spark.table("all_fees")
+        joined = ps.asof_join(orders, fees, on="k", left_time="at", right_time="since", **way)
+        return joined.select("id", "fee", "since", "deleted")
+
+    return view
+
+
+class Charging(Bench):
+    def declared(self, options: Mapping[str, Any]) -> Pipeline:
+        made = super().declared(options)
+        return replace(
+            made, views=(*made.views, *(View(name, Function(charging(**way))) for name, way in WAYS.items()))
+        )
+
+    def compare(self, view: str, frame: DataFrame) -> None:
+        self._same(view, "plain Spark", frame.toArrow(), self.content(view))
+
+
+@pytest.mark.spark
+def test_the_same_function_gives_in_plain_spark_what_the_view_holds(spark: SparkSession, tmp_path: Any) -> None:
+    """Over the history of a table, with deletions and versions of the same time; and the same SQL."""
+    sql = {name: VIEWS[name] for name in ("rated", "rated_or_not", "rated_later", "rated_lower")}
+    shop = Charging(spark, tmp_path, DECLARED + "".join(f"CREATE VIEW {name} AS {sql[name]};" for name in sql))
+    versions = [Record({"k": k, "fee": fee, "since": since}, deleted=deleted) for k, fee, since, deleted in FEES]
+    rates = [{"k": k, "rate": rate, "at": at} for k, rate, at in RATES]
+    shop.append({"fees": versions, "rates": rates})
+    shop.append({"orders": [{"id": id, "k": k, "n": n, "at": at} for id, k, n, at in ORDERS]})
+    shop.drain()
+    shop.check()
+    plain = spark.newSession()
+    numbered = [(*version, place) for place, version in enumerate(FEES)]
+    for name, rows, columns in [
+        ("orders", ORDERS, "id INT, k INT, n INT, at TIMESTAMP"),
+        ("rates", RATES, "k INT, rate INT, at TIMESTAMP"),
+        ("all_fees", numbered, "k INT, fee INT, since TIMESTAMP, deleted BOOLEAN, _place LONG"),
+    ]:
+        plain.createDataFrame(rows, columns).createOrReplaceTempView(name)
+    frames = {name: charging(**way)(plain) for name, way in WAYS.items()}
+    for name, frame in (frames | {name: plain.sql(query) for name, query in sql.items()}).items():
+        assert shop.content(name), name
+        shop.compare(name, frame)
+    shop.log.close()
 
 
 @pytest.mark.spark

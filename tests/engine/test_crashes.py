@@ -1,8 +1,8 @@
 """Killed at any moment, a run leaves a log and a checkpoint with which the next one goes on.
 
-Nothing is lost, nothing is there twice, and in the end topics and store equal Spark's own answer. A story is one shop,
-whose run is killed again and again, sometimes with the power for its checkpoint; seeds, deaths and outcomes of all
-stories are in results/kills.json, which a soak writes.
+Nothing is lost, nothing is there twice, and in the end topics and store equal Spark's own answer, and that of a run
+which nobody kills. A story is one shop at a market, whose run is killed again and again, sometimes with the power for
+its checkpoint; seeds, deaths and outcomes of all stories are in results/kills.json, which a soak writes.
 """
 
 import json
@@ -19,8 +19,8 @@ from penstock.engine.stages import Stage
 from penstock.log import Log
 from tests.effort import SOAK
 from tests.engine.crashing import Death, drained, run_and_die
+from tests.engine.market import Market
 from tests.engine.power import Watched, watched
-from tests.engine.shop import Shop
 
 RESULTS = Path(__file__).parent / "results" / "kills.json"
 SEEDS = range(1, 9) if SOAK else range(1, 2)
@@ -46,7 +46,7 @@ def deaths(random: Random) -> list[Death]:
     return random.sample(found, len(found))
 
 
-def check_after_death(shop: Shop, log: Log, death: Death, batch: int | None) -> None:
+def check_after_death(shop: Market, log: Log, death: Death, batch: int | None) -> None:
     """What lies on disk is what the stage says of the batch, which an earlier run may have brought further."""
     framed, stored, checkpoint = len(shop.batches(log)) - 1, shop.check_store(log), shop.lineage / "checkpoint"
     if death.stage is None or batch is None:
@@ -74,7 +74,7 @@ def test_runs_that_are_killed_lose_nothing_and_double_nothing(
 ) -> None:
     random, kills = Random(seed), list[dict[str, Any]]()
     stories.append({"seed": seed, "kills": kills, "outcome": "not equal to the oracle"})
-    shop = Shop.made(tmp_path / "shop", seed, watched(watched_disk, tmp_path / "watched"))
+    shop = Market.made(tmp_path / "shop", seed, watched(watched_disk, tmp_path / "watched"))
     with shop.opened() as log:
         shop.append(log, frames=10)
         for death in deaths(random):

@@ -105,6 +105,34 @@ def test_what_is_compared(spark: SparkSession) -> None:
 
 
 @pytest.mark.spark
+def test_columns_of_any_name_stay_what_they_are(spark: SparkSession) -> None:
+    """Also where they are called as columns of ours would be."""
+    names = (
+        "_moment",
+        "_copy",
+        "_earlier",
+        "_start",
+        "_step",
+        "_next",
+        "_now_n",
+        "_before_n",
+        "__moment",
+        "`odd`",
+        "_rank",
+    )
+    given = [(1, START + timedelta(hours=hour), hour, *range(len(names))) for hour in (0, 2)]
+    columns = ["id", "at", "n", *names]
+    frame = spark.createDataFrame(given, columns)
+    left = deduplicate(frame, "id", within="1 hour", time="at")
+    assert left.columns == columns
+    assert sorted(row[2:] for row in left.collect()) == [(hour, *range(len(names))) for hour in (0, 2)]
+    found = compare_with(frame, shift="2 hours", time="at", keys=["id", *names], every="1 hour").orderBy("at")
+    assert found.columns == ["id", *names, "at", "n", "earlier_n"]
+    assert [(row["n"], row["earlier_n"]) for row in found.collect()] == [(0, 0), (0, 0), (2, 0)]
+    assert {row[1 : 1 + len(names)] for row in found.collect()} == {tuple(range(len(names)))}
+
+
+@pytest.mark.spark
 def test_an_interval_of_long_ago_does_not_fill_all_since(spark: SparkSession) -> None:
     """Of as many seconds there would be an array of 1.7 thousand million."""
     times = [datetime(1970, 1, 1, tzinfo=UTC), START, START + timedelta(seconds=3)]
@@ -154,6 +182,8 @@ def test_what_cannot_be_compared(spark: SparkSession) -> None:
     frame = spark.createDataFrame([("x", START, 1)], "page STRING, hour TIMESTAMP, visits INT")
     with refused("engine/no-column-to-compare-by"):
         compare_with(frame, shift="1 hour")
+    with refused("engine/compared-already"):
+        compare_with(frame.withColumn("Earlier_Visits", sf.lit(1)), shift="1 hour", time="hour", every="1 hour")
     with refused("engine/how-long-are-intervals"):
         compare_with(frame, shift="1 hour", time="hour")
     with refused("engine/no-column-for-duplicates"):

@@ -3,7 +3,7 @@ Spark batch over the rows that were not late, whatever the cuts; state goes as t
 """
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from random import Random
 from typing import Any
@@ -65,6 +65,7 @@ APART = """SELECT a.k, a.at, b.at AS b_at FROM a RIGHT JOIN b
 SUMS = "SELECT window AS w, sum(v) AS n FROM a GROUP BY window(at, '10 seconds')"
 FINAL = "emit = 'final'"
 CORRECT = "late = 'correct', allowed_lateness = '12 seconds'"
+DROP = "emit = 'final', late = 'drop'"
 VIEWS = {
     "sessions": ("", SESSIONS),
     "sessions_done": (FINAL, SESSIONS),
@@ -77,6 +78,8 @@ VIEWS = {
     "unnamed": ("", UNNAMED),
     "gaps": ("", GAPS),
     "gaps_done": (FINAL, GAPS),
+    "gaps_corrected": (CORRECT, GAPS),
+    "sessions_dropped": (DROP, SESSIONS),
     "named": ("", NAMED),
     "pairs": ("", PAIRS.format("")),
     "lefts": ("", PAIRS.format("LEFT")),
@@ -90,8 +93,13 @@ VIEWS = {
     "sliding": ("", SLIDING),
     "sliding_done": (FINAL, SLIDING),
     "sliding_done_corrected": (f"{FINAL}, {CORRECT}", SLIDING),
+    "sliding_dropped": (DROP, SLIDING),
+    "lefts_dropped": (DROP, PAIRS.format("LEFT")),
     "both": ("", BOTH),
     "both_done": (FINAL, BOTH),
+    "both_corrected": (CORRECT, BOTH),
+    "both_done_corrected": (f"{FINAL}, {CORRECT}", BOTH),
+    "both_dropped": (DROP, BOTH),
     "first": ("", FIRST),
     "first_done": (FINAL, FIRST),
     "met": ("", MET),
@@ -163,78 +171,109 @@ def test_ranges_equal_batch_over_what_was_not_late(bench: Callable[..., Bench], 
 
 
 def check_late(shop: Bench) -> None:
-    """A row is late where all streams that meet had gone beyond its time, and beyond what is allowed."""
+    """A row is late where all streams that meet had gone beyond its time, or its window, and beyond what is allowed."""
     others = {
         "a": {"b": {"topic": "b", "watermark": "2 seconds"}},
         "b": {"a": {"topic": "a", "watermark": "5 seconds"}},
     }
     delays = {"a": timedelta(seconds=5), "b": timedelta(seconds=2)}
-    missed: dict[tuple[str, str, int], list[tuple[str, int]]] = {}
+    rows: dict[str, list[Any]] = {}
     for stream, other in (("a", "b"), ("b", "a")):
         records = read_topic(
             shop.spark, shop.log.folder, stream, watermark=delays[stream], scope="test", streams=others[stream]
         )
-        for row in records.select("_offset", "at", "_watermark", f"`_watermark of {other}`").collect():
-            for meets in ("alone", "both"):
-                stamps = [row[2]] if meets == "alone" else [row[2], row[3]]
-                for allowed in (0, 12):
-                    late = row[1] is not None and all(
-                        stamp is not None and row[1] + timedelta(seconds=allowed) < stamp for stamp in stamps
-                    )
-                    if late:
-                        missed.setdefault((stream, meets, allowed), []).append((stream, row[0]))
-    for view, streams, meets, allowed in [
-        ("sessions", "a", "alone", 0),
-        ("sessions_done", "a", "alone", 0),
-        ("sessions_corrected", "a", "alone", 12),
-        ("counted_done_corrected", "a", "alone", 12),
-        ("sliding", "a", "alone", 0),
-        ("sliding_done_corrected", "a", "alone", 12),
-        ("pairs", "ab", "both", 0),
-        ("lefts_done", "ab", "both", 0),
-        ("all_corrected", "ab", "both", 12),
+        rows[stream] = records.select("_offset", "at", "_watermark", f"`_watermark of {other}`").collect()
+    for view, streams, length, allowed in [
+        ("sessions", "a", None, 0),
+        ("sessions_done", "a", None, 0),
+        ("sessions_corrected", "a", None, 12),
+        ("sessions_dropped", "a", None, 0),
+        ("counted_done_corrected", "a", None, 12),
+        ("gaps_corrected", "a", None, 12),
+        ("sliding", "a", None, 0),
+        ("sliding_done_corrected", "a", None, 12),
+        ("sliding_dropped", "a", None, 0),
+        ("pairs", "ab", None, 0),
+        ("lefts_done", "ab", None, 0),
+        ("lefts_dropped", "ab", None, 0),
+        ("all_corrected", "ab", None, 12),
+        ("both", "ab", 10, 0),
+        ("both_dropped", "ab", 10, 0),
+        ("both_done_corrected", "ab", 10, 12),
+        ("both_corrected", "ab", 10, 12),
     ]:
-        wanted = Counter(each for stream in streams for each in missed.get((stream, meets, allowed), []))
+        wanted = Counter(
+            (stream, row["_offset"])
+            for stream in streams
+            for row in rows[stream]
+            if is_late(row["at"], row[2 : 2 + len(streams)], length, timedelta(seconds=allowed))
+        )
+        assert wanted, view
+        if view.endswith("_dropped"):
+            assert sum(batch.late[view] for batch in shop.batches) == wanted.total(), view
+            continue
         values: list[Any] = [entry.value for entry in shop.log.read(shop.ready.lineage.topic(late_rows(view)))]
         assert Counter((value["relation"], value["offset"]) for value in values) == wanted, view
+
+
+def is_late(at: datetime | None, stamps: Sequence[datetime | None], length: int | None, allowed: timedelta) -> bool:
+    """The rule; `length` is that of windows, in seconds, where there are any."""
+    if at is None or None in stamps:
+        return False
+    over = at + timedelta(microseconds=1)
+    if length is not None:
+        start = START.replace(tzinfo=None)
+        over = start + ((at - start) // timedelta(seconds=length) + 1) * timedelta(seconds=length)
+    return all(over + allowed <= stamp for stamp in stamps if stamp is not None)
 
 
 def check_final(shop: Bench) -> None:
     """What is final comes once, and stays."""
     for view, (options, _) in VIEWS.items():
-        if options == FINAL:
+        if FINAL in options and CORRECT not in options:
             for entry in shop.log.read(shop.ready.lineage.topic(view)):
                 assert not entry.deleted and entry.replaces is None, (view, entry)
 
 
 @pytest.mark.spark
 def test_state_goes_as_time_goes_on(bench: Callable[..., Bench]) -> None:
-    """What is left is how far the clocks have come, once for each slot and operator."""
+    """What is left is how far the clocks have come, once for each slot and operator. What may be corrected stays until
+    then.
+    """
     kept = (
         "sessions",
         "sessions_done",
         "counted",
         "counted_done",
+        "gaps_done",
         "pairs",
         "lefts_done",
+        "all_done",
+        "alone_done",
         "sliding",
+        "sliding_done",
         "first_done",
         "met_done",
         "both",
     )
-    shop = bench(declared({name: VIEWS[name] for name in kept}))
+    corrected = ("sessions_corrected", "counted_done_corrected", "all_corrected", "sliding_done_corrected")
+    shop = bench(declared({name: VIEWS[name] for name in (*kept, *corrected, "both_corrected")}))
     times = [START + timedelta(seconds=seconds) for seconds in (1, 12, 3)]
     rows = [{"k": key, "v": key, "at": at} for key in range(300) for at in times]
     shop.append({"a": rows, "b": rows})
     shop.drain()
     before = entries(shop)
     assert all(count > 64 for count in before.values()), before
-    for stream in "ab":
-        shop.log.punctuate(stream, START + timedelta(minutes=5))
-    shop.drain()
-    shop.check()
     clocks = {operator.id for operator in shop.ready.compiled.graph.operators if operator.parts.get("closing")}
-    assert sum(entries(shop).values()) == 64 * len(clocks)
+    left = []
+    for seconds in (23, 300):
+        for stream in "ab":
+            shop.log.punctuate(stream, START + timedelta(seconds=seconds))
+        shop.drain()
+        left.append(sum(entries(shop).values()) - 64 * len(clocks))
+    shop.check(every=2)
+    assert left[0] > 64 * len((*corrected, "both_corrected"))
+    assert left[1] == 0
 
 
 def entries(shop: Bench) -> dict[int, int]:

@@ -182,7 +182,7 @@ def test_what_is_over_is_not_kept(bench: Callable[..., Bench]) -> None:
     """What is left is the table, the clocks, and for every key when its first row was over."""
     shop = bench(declared({name: VIEWS[name] for name in ("named_or_not", "met")}))
     rows = [{"k": key, "v": key, "at": START + timedelta(milliseconds=key)} for key in range(1000)]
-    shop.append({"a": rows, "b": rows, "t": [{"id": 1, "g": 1, "name": "x" * 100}]})
+    shop.append({"a": [*rows, rows[1], rows[1]], "b": rows, "t": [{"id": 1, "g": 1, "name": "x" * 100}]})
     shop.drain()
     before = size(shop)
     for stream in "ab":
@@ -196,6 +196,8 @@ def test_what_is_over_is_not_kept(bench: Callable[..., Bench]) -> None:
     shop.check()
     assert {value["relation"] for value in late_of(shop, "named_or_not")} == {"t"}
     assert {value["relation"] for value in late_of(shop, "met")} == {"b"}
+    oracle = QuickOracle(shop.spark, shop.pipeline, shop.log.folder, shop.log.mark().next_frame)
+    assert [oracle.concerned(view) for view in ("named_or_not", "met")] == [3, 1]
 
 
 def size(shop: Bench) -> int:

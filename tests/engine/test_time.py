@@ -33,8 +33,12 @@ VIEWS = {
     "done": ("emit = 'final'", SUMS),
     "corrected": ("late = 'correct', allowed_lateness = '12 seconds'", SUMS),
     "done_corrected": ("emit = 'final', late = 'correct', allowed_lateness = '12 seconds'", SUMS),
+    "done_dropped": ("emit = 'final', late = 'drop'", SUMS),
     "hopping": ("late = 'drop'", HOPS),
     "hopping_done": ("emit = 'final'", HOPS),
+    "hopping_done_dropped": ("emit = 'final', late = 'drop'", HOPS),
+    "hopping_corrected": ("late = 'correct', allowed_lateness = '12 seconds'", HOPS),
+    "hopping_done_corrected": ("emit = 'final', late = 'correct', allowed_lateness = '12 seconds'", HOPS),
     "hopping_by_key": (
         "emit = 'final'",
         """SELECT k, sum(v) AS n, avg(v) AS mean, window, min(v) AS least FROM s
@@ -137,14 +141,17 @@ def test_windows_equal_batch_over_what_was_not_late(bench: Callable[..., Bench],
 def check_late(shop: Bench) -> None:
     records = read_topic(shop.spark, shop.log.folder, "s", watermark=DELAY, scope="test")
     rows = records.select("_offset", "_watermark", "at", "v").collect()
-    for view, size, step, shift, allowed in [
-        *((name, 10, 10, 0, 0) for name in ("filling", "done", "named", "best", "most", "minutes", "over")),
-        *((name, 10, 10, 0, 12) for name in ("corrected", "done_corrected")),
-        ("named_hopping", 20, 10, 0, 0),
+    some = [row for row in rows if row["v"] > 1]
+    for view, asked, size, step, shift, allowed in [
+        *((name, rows, 10, 10, 0, 0) for name in ("filling", "done", "named", "best", "most", "minutes", "over")),
+        *((name, rows, 10, 10, 0, 12) for name in ("corrected", "done_corrected")),
+        ("named_hopping", rows, 20, 10, 0, 0),
+        ("hopping_done", some, 20, 10, 3, 0),
+        *((name, some, 20, 10, 3, 12) for name in ("hopping_corrected", "hopping_done_corrected")),
     ]:
         missed = Counter(
             (row["_offset"], end - timedelta(seconds=size), end, watermark, (watermark - end) // MICROSECOND)
-            for row, end, watermark in too_late(rows, size, step, shift, allowed)
+            for row, end, watermark in too_late(asked, size, step, shift, allowed)
         )
         if view == "over":
             assert view not in shop.ready.compiled.late
@@ -154,9 +161,10 @@ def check_late(shop: Bench) -> None:
         told = ("offset", "window_start", "window_end", "watermark", "late_by")
         assert Counter(tuple(value[name] for name in told) for value in values) == missed, view
     topics = {topic.name for topic in shop.log.topics()}
-    assert shop.ready.lineage.topic(late_rows("hopping")) not in topics
-    dropped = [row for row, _, _ in too_late(rows, 20, 10, 3, 0) if row["v"] > 1]
-    assert sum(batch.late["hopping"] for batch in shop.batches) == len(dropped) > 0
+    dropped = {"hopping": (some, 20, 10, 3, 0), "hopping_done_dropped": (some, 20, 10, 3, 0)}
+    for view, rule in (dropped | {"done_dropped": (rows, 10, 10, 0, 0)}).items():
+        assert shop.ready.lineage.topic(late_rows(view)) not in topics
+        assert sum(batch.late[view] for batch in shop.batches) == len(list(too_late(*rule))) > 0, view
 
 
 def too_late(
@@ -181,7 +189,7 @@ def ends(at: datetime, size: int, step: int, shift: int) -> list[datetime]:
 def check_final(shop: Bench) -> None:
     """What is final comes once, and stays."""
     for view, (options, _) in VIEWS.items():
-        if options == "emit = 'final'":
+        if "final" in options and "correct" not in options:
             for entry in shop.log.read(shop.ready.lineage.topic(view)):
                 assert not entry.deleted and entry.replaces is None, (view, entry)
 
@@ -266,17 +274,28 @@ def test_open_windows_are_counted_also_where_nothing_came(bench: Callable[..., B
     shop = bench(f"""{DECLARED}
         CREATE VIEW filling AS {SUMS};
         CREATE VIEW hops WITH (emit = 'final') AS
-          SELECT k, window, sum(v) AS n FROM s GROUP BY k, window(at, '20 seconds', '5 seconds');""")
+          SELECT k, window, sum(v) AS n FROM s GROUP BY k, window(at, '20 seconds', '5 seconds');
+        CREATE VIEW visits AS SELECT k, sum(v) AS n FROM s GROUP BY k, session_window(at, '4 seconds');
+        CREATE VIEW listed WITH (late = 'correct', allowed_lateness = '2 seconds') AS
+          SELECT k, collect_list(v) AS vs FROM s GROUP BY k, session_window(at, '4 seconds');""")
     times = [START + timedelta(seconds=seconds) for seconds in (1, 11, 21)]
     shop.append({"s": [{"k": key, "v": 1, "at": at} for key in range(50) for at in times]})
     shop.drain()
-    assert shop.batches[-1].open == {"filling": 2, "hops": 5}
-    shop.append({"s": [{"k": 1, "v": 1, "at": START + timedelta(seconds=17)}]})
+    # Of the sessions that begin at 1, 11 and 21 seconds the watermark, 16, has passed two, and the second by a second.
+    assert shop.batches[-1].open == {"filling": 2, "hops": 5, "visits": 50, "listed": 100}
+    shop.append({"s": [{"k": 1, "v": 1, "at": START + timedelta(seconds=16.5)}]})
     shop.drain()
-    assert shop.batches[-1].open == {"filling": 2, "hops": 5}
+    assert shop.batches[-1].open == {"filling": 2, "hops": 5, "visits": 51, "listed": 101}
+    shop.append({"s": [{"k": 1, "v": 1, "at": START + timedelta(seconds=20)}]})  # it joins two
+    shop.drain()
+    assert shop.batches[-1].open == {"filling": 2, "hops": 5, "visits": 50, "listed": 100}
+    shop.start()
+    shop.log.punctuate("s", START + timedelta(seconds=26))
+    shop.drain()
+    assert shop.batches[-1].open == {"filling": 1, "hops": 3, "visits": 0, "listed": 50}
     shop.log.punctuate("s", START + timedelta(seconds=30))
     shop.drain()
-    assert shop.batches[-1].open == {"filling": 0, "hops": 2}
+    assert shop.batches[-1].open == {"filling": 0, "hops": 2, "visits": 0, "listed": 0}
 
 
 def entries(shop: Bench) -> int:

@@ -1,6 +1,7 @@
 """As-of joins of DataFrames: every row with the row of another that was, or will be, the nearest to it in time.
 
-What `ASOF JOIN` says in SQL. In a view it is kept right; in plain Spark it runs as a batch, with the same answer.
+What `ASOF JOIN` says in SQL. In a view it is kept right; in plain Spark it runs as a batch, with the same answer: what
+the planner does to a view's join, that deleted versions match nothing and that ties are settled, is done here.
 """
 
 from collections.abc import Sequence
@@ -9,11 +10,15 @@ from typing import Literal, TypedDict, Unpack
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
+from pyspark.sql.types import BooleanType
 
+from penstock.engine.eventtime import UNORDERED, quoted, unused_prefix
 from penstock.errors import EngineError, did_you_mean
 from penstock.model import parse_duration
 
 LEFT, RIGHT = "_left", "_right"
+DELETED, PLACE = "deleted", "_place"
+"""Of a version of a row: whether it is a deletion, and where it stands in the log."""
 CHOICES = {"how": ("inner", "left"), "direction": ("backward", "forward")}
 
 
@@ -37,12 +42,14 @@ def asof_join(left: DataFrame, right: DataFrame, **how: Unpack[AsOfWords]) -> Da
     The columns of both; of the right, those of `on` are left out, and its time where it has the name of the left's.
     """
     _check_words(how)
+    plain = not (_is_declared(left) or _is_declared(right))
     keys, times = _keys(how), (_time(how, "left_time", left), _time(how, "right_time", right))
     for key in keys:
         _check_column(key, left, "left")
         _check_column(key, right, "right")
+    one_each = _settled(right, [*keys, times[1]], forward=_choice(how, "direction") == "forward") if plain else right
     joined = left.alias(LEFT)._joinAsOf(
-        right.alias(RIGHT),
+        one_each.alias(RIGHT),
         _column(LEFT, times[0]),
         _column(RIGHT, times[1]),
         [_column(LEFT, key) == _column(RIGHT, key) for key in keys] or None,
@@ -52,8 +59,42 @@ def asof_join(left: DataFrame, right: DataFrame, **how: Unpack[AsOfWords]) -> Da
         direction=_choice(how, "direction"),
     )
     known = {key.lower() for key in keys} | ({times[0].lower()} if times[0].lower() == times[1].lower() else set())
-    more = [_column(RIGHT, name) for name in right.columns if name.lower() not in known]
-    return joined.select(f"{LEFT}.*", *more)
+    more = [name for name in right.columns if name.lower() not in known]
+    if plain and _has_deletions(right):
+        return _present(joined, more, outer=_choice(how, "how") == "left")
+    return joined.select(f"{LEFT}.*", *(_column(RIGHT, name) for name in more))
+
+
+def _is_declared(frame: DataFrame) -> bool:
+    """Whether it reads a relation of a pipeline: then the planner knows which versions count, and which are deleted."""
+    leaves = frame._jdf.queryExecution().analyzed().collectLeaves()
+    known = [leaves.apply(number) for number in range(leaves.size())]
+    return any(
+        each.getClass().getSimpleName() == "DataSourceV2Relation" and each.options().get("relation") for each in known
+    )
+
+
+def _settled(right: DataFrame, by: Sequence[str], *, forward: bool) -> DataFrame:
+    """Of rows with the same keys and time the last, looking forward the first, in the order of their places in the log,
+    where they have them, or of all columns.
+    """
+    names = [field.name for field in right.schema if not isinstance(field.dataType, UNORDERED)]
+    order = [f"{quoted(name)} {'ASC' if forward else 'DESC'}" for name in sorted(names, key=lambda name: name != PLACE)]
+    rank = f"{unused_prefix(right)}rank"
+    ranked = f"row_number() OVER (PARTITION BY {', '.join(map(quoted, by))} ORDER BY {', '.join(order)})"
+    return right.withColumn(rank, sf.expr(ranked)).where(f"{rank} = 1").drop(rank)
+
+
+def _has_deletions(right: DataFrame) -> bool:
+    """Whether it looks as the history of a table does."""
+    return any(field.name == DELETED and isinstance(field.dataType, BooleanType) for field in right.schema)
+
+
+def _present(joined: DataFrame, more: Sequence[str], *, outer: bool) -> DataFrame:
+    """Rows whose partner is deleted have none."""
+    there = ~sf.coalesce(_column(RIGHT, DELETED), sf.lit(False))
+    rows = joined if outer else joined.where(there)
+    return rows.select(f"{LEFT}.*", *(sf.when(there, _column(RIGHT, name)).alias(name) for name in more))
 
 
 def _check_words(how: AsOfWords) -> None:
@@ -91,7 +132,7 @@ def _check_column(name: str, frame: DataFrame, side: str) -> None:
 
 
 def _column(side: str, name: str) -> Column:
-    return sf.col(f"{side}.`{name.replace('`', '``')}`")
+    return sf.col(f"{side}.{quoted(name)}")
 
 
 def _tolerance(given: str | timedelta | None) -> Column | None:

@@ -15,6 +15,7 @@ from pyspark.sql.types import NumericType, StructType, TimestampType
 from penstock.engine.eventtime import length_of, quoted, seconds, unused_prefix
 from penstock.errors import EngineError
 
+EARLIER = "earlier_"
 MOST_FILLED = 100_000
 """Intervals between two of a key's that are filled: beyond that, as where a clock says 1970, there is a gap."""
 
@@ -39,6 +40,7 @@ def compare_with(
     counted = _is_counted(frame, time, every)
     start, step = _interval(frame, time, every, counted=counted)
     values = [name for name in frame.columns if name != time and name not in by]
+    _check_new(frame, values)
     held = frame.select(*map(_column, by), start.alias(own.start), step.alias(own.step), *map(_column, values))
     grid = _grid(held, by, own)
     now = _renamed(held, by, values, own.now, own, sf.expr(own.start))
@@ -55,7 +57,7 @@ def compare_with(
         for name in values
         for value in (
             _filled(frame, name, own.now, fill).alias(name),
-            _filled(frame, name, own.before, fill).alias(f"earlier_{name}"),
+            _filled(frame, name, own.before, fill).alias(EARLIER + name),
         )
     ]
     return joined.select(*map(_column, by), shown.alias(time), *filled)
@@ -97,6 +99,17 @@ def _check(frame: DataFrame, time: str) -> None:
             detail=f"The columns are {', '.join(frame.columns)}.",
             hint="Name the column of the window, or of its start: time='hour', every='1 hour'.",
         )
+
+
+def _check_new(frame: DataFrame, values: Sequence[str]) -> None:
+    taken = {name.lower() for name in frame.columns}
+    for name in values:
+        if (EARLIER + name).lower() in taken:
+            raise EngineError(
+                f'"{name}" cannot be compared: there is a column "{EARLIER}{name}"',
+                detail=f"The columns are {', '.join(frame.columns)}.",
+                hint="Rename it, or leave it out, before rows are compared.",
+            )
 
 
 def _interval(frame: DataFrame, time: str, every: str | timedelta | None, *, counted: bool) -> tuple[Column, Column]:

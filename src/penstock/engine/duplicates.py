@@ -9,9 +9,8 @@ from datetime import timedelta
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
-from pyspark.sql.types import MapType, VariantType
 
-from penstock.engine.eventtime import event_time_of, length_of, quoted, seconds, unused_prefix
+from penstock.engine.eventtime import UNORDERED, event_time_of, length_of, quoted, seconds, unused_prefix
 from penstock.errors import EngineError, did_you_mean
 
 
@@ -31,7 +30,7 @@ def deduplicate(
     for name in (*known, at):
         _check(frame, name)
     by = ", ".join(map(quoted, known))
-    order = ", ".join(quoted(field.name) for field in frame.schema if not isinstance(field.dataType, _UNORDERED)) or by
+    order = ", ".join(quoted(field.name) for field in frame.schema if not isinstance(field.dataType, UNORDERED)) or by
     moment, copy, earlier = (unused_prefix(frame) + name for name in ("moment", "copy", "earlier"))
     timed = frame.withColumn(moment, sf.window(sf.col(quoted(at)), "1 microsecond"))
     once = timed.withColumn(copy, sf.expr(f"row_number() OVER (PARTITION BY {by}, {moment} ORDER BY {order})"))
@@ -44,9 +43,6 @@ def deduplicate(
         first = first.withColumn(earlier, sf.expr(count)).where(f"{earlier} = 0")
     columns = [quoted(name) for name in frame.columns]
     return first.select(*columns).unionAll(frame.where(sf.col(quoted(at)).isNull()).select(*columns))
-
-
-_UNORDERED = (MapType, VariantType)
 
 
 def _check(frame: DataFrame, name: str) -> None:

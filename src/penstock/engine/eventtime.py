@@ -3,9 +3,13 @@
 from datetime import timedelta
 
 from pyspark.sql import DataFrame
+from pyspark.sql.types import MapType, VariantType
 
 from penstock.errors import EngineError
 from penstock.model import parse_duration
+
+UNORDERED = (MapType, VariantType)
+"""Types that no rows are put into the order of."""
 
 
 def event_time_of(frame: DataFrame) -> str:

@@ -98,8 +98,8 @@ class Query:
         return any(way is not None and self._door.same(way, other) for way in ways)
 
     def open_windows(self) -> dict[str, int]:
-        """How many windows each view has open, as far as batches have told since the run began; views without windows
-        have none. Sessions are not counted.
+        """How many windows or sessions each view has open, as far as batches have told since the run began; views
+        without any are not there.
         """
         counts = dict(self._open.counted())
         found: dict[str, int] = {}

@@ -55,7 +55,7 @@ class Cascade(chains: Map[Int, Station], tasks: Int, slots: Int, pageLimit: Int,
   private def ran(group: Long, station: Station, rows: Iterator[Array[Byte]]): Iterator[Array[Byte]] = {
     val id = (group >>> 32).toInt
     val mine = running.computeIfAbsent(id, _ => Kept.of(s"$name chain $id")(new RunningChain(station.chain.read(), pageLimit)))
-    mine.run(rows, i => new SlotPages(pages, group, i), (operator, spans) => open.add(OpenSpans(operator, group, spans)))
+    mine.run(rows, i => new SlotPages(pages, group, i), (operator, some) => open.add(OpenInSlot(operator, group, some)))
   }
 
   /** Those that are for no chain; the others are sent. */

@@ -9,7 +9,7 @@ import penstock.kernel.state.{Entries, Key, PageStore, Slot, WindowPages}
 /** An operator whose keys have deadlines, at work on one slot.
   *
   * In: rows by key, and how far the clocks of the streams beneath have come: after all rows of the batch.
-  * State: how far the clocks were; the keys' own state; and the keys that wait for a time, in the order of these times.
+  * State: how far the clocks were, and how many sessions are open; the keys' own state; and the keys that wait for a time, in the order of these times.
   * Out: what the operator gives for keys that got rows, then for those whose time has come.
   */
 final class Dates(operator: Dated, clocks: Int, pageLimit: Int) {
@@ -17,10 +17,15 @@ final class Dates(operator: Dated, clocks: Int, pageLimit: Int) {
   private val sums = operator.sums
   private val key = new UnsafeRow(operator.keyWidth)
 
-  /** `ticks` has the new times of the first clocks, `Windows.None` where there is none; `steps`, how they came there, where that was told. */
-  def run(inbox: JavaMap[Key, Rows], ticks: Array[Long], pages: PageStore, out: Output, steps: Array[Array[Byte]] = Dates.NoSteps): Unit = {
+  /** `ticks` has the new times of the first clocks, `Windows.None` where there is none; `steps`, how they came there, where that was told. `open` is told how
+    * many sessions are open then.
+    */
+  def run(
+      inbox: JavaMap[Key, Rows], ticks: Array[Long], pages: PageStore, out: Output, steps: Array[Array[Byte]] = Dates.NoSteps,
+      open: Open => Unit = _ => ()): Unit = {
     val stored = pages.header
-    val times = Agenda.read(stored, clocks)
+    val times = Agenda.read(if (stored == null) null else Arrays.copyOf(stored, 8 * clocks), clocks)
+    val sessions = new Sum(if (stored == null || !operator.hasSessions) 0 else ByteBuffer.wrap(stored).getLong(8 * clocks))
     val before = times.watermark
     operator.hear(new Watermarks(times.each, steps))
     times.advance(ticks)
@@ -30,15 +35,25 @@ final class Dates(operator: Dated, clocks: Int, pageLimit: Int) {
     val waiting = book.state(Dates.All).entries(0)
     def look(at: Key, rows: Rows): Unit = {
       key.pointTo(at.bytes, Platform.BYTE_ARRAY_OFFSET + at.offset, at.length)
-      operator.run(key, rows, slot.state(at), before, now, new Booking(waiting, at), out)
+      operator.run(key, rows, slot.state(at), before, now, new Booking(waiting, at, sessions), out)
     }
     inbox.entrySet.forEach(entry => look(entry.getKey, entry.getValue))
     if (now > before) due(waiting, now).forEach(each => look(each, Dates.NoRows))
     slot.close()
     book.close()
-    val bytes = times.bytes
+    if (operator.hasSessions) open(OpenSessions(sessions.value))
+    val bytes = header(times, sessions.value)
     if (!Arrays.equals(bytes, stored)) pages.header = bytes
   }
+
+  /** `[each clock 8][how many sessions are open 8]`, the latter where there are sessions; nothing where no clock has a time and no session is open. */
+  private def header(times: Agenda, sessions: Long): Array[Byte] =
+    if (!operator.hasSessions || (sessions == 0 && times.bytes == null)) times.bytes
+    else {
+      val made = ByteBuffer.allocate(8 * (clocks + 1))
+      times.each.foreach(made.putLong)
+      made.putLong(sessions).array
+    }
 
   /** The keys whose time is `now` or before. */
   private def due(waiting: Entries, now: Long): ArrayList[Key] = {
@@ -58,8 +73,11 @@ private object Dates {
   val All = new Key(Array.emptyByteArray, 0, 0, 0L)
 }
 
+private final class Sum(var value: Long)
+
 /** A key among those that wait: `[time 8][the key]`, in the order of the bytes. */
-private final class Booking(waiting: Entries, key: Key) extends Deadline {
+private final class Booking(waiting: Entries, key: Key, sessions: Sum) extends Deadline {
+  override def opened(more: Int): Unit = sessions.value += more
   override def move(from: Long, to: Long): Unit = if (from != to) {
     if (from != Deadline.Never) waiting.remove(Booking.bytes(from, key))
     if (to != Deadline.Never) waiting.put(Booking.bytes(to, key), Array.emptyByteArray)

@@ -20,6 +20,7 @@ final case class GrowingSessions(aggregate: Aggregate, dating: Option[Dating]) e
   override def keyWidth: Int = aggregate.keyWidth - 1
   override def edges: Seq[Edge] = aggregate.edges
   override def orders: Array[Comparator[Array[Byte]]] = Array(Operator.Bytes)
+  override def hasSessions: Boolean = true
 
   private val width = aggregate.gathering.width
   private val waits = dating.exists(_.waits)
@@ -39,6 +40,7 @@ final case class GrowingSessions(aggregate: Aggregate, dating: Option[Dating]) e
     batch.grow()
     batch.close(now)
     deadline.move(from, deadlineOf(sessions, now))
+    deadline.opened(batch.more)
   }
 
   private def isShown(end: Long, watermark: Long): Boolean = !waits || Sessions.complete(end, dating.get) <= watermark
@@ -64,6 +66,8 @@ final case class GrowingSessions(aggregate: Aggregate, dating: Option[Dating]) e
   private final class Batch(key: UnsafeRow, rows: Rows, sessions: Entries, before: Long, out: Output) {
     /** The starts of sessions that rows have come to. */
     private val fresh = new HashSet[Long]()
+    /** How many more sessions there are than before. */
+    var more = 0
 
     /** Every stretch of rows that touch each other, with the sessions that it touches, is one session. */
     def grow(): Unit = {
@@ -90,7 +94,10 @@ final case class GrowingSessions(aggregate: Aggregate, dating: Option[Dating]) e
       while (cursor.next() && Sessions.complete(GrowingSessions.end(cursor.value), how) <= now) {
         val (start, end) = (Sessions.time(cursor.key), GrowingSessions.end(cursor.value))
         if (waits && (fresh.contains(start) || !isShown(end, before))) out.emit(answer(start, read(cursor.value)), 1, rows.lastStamp, rows.lastPlace)
-        if (Sessions.over(end, how) <= now) sessions.remove(cursor.key)
+        if (Sessions.over(end, how) <= now) {
+          sessions.remove(cursor.key)
+          more -= 1
+        }
       }
     }
 
@@ -139,6 +146,7 @@ final case class GrowingSessions(aggregate: Aggregate, dating: Option[Dating]) e
         }
         if (!waits && !same) out.emit(now, 1, rows.lastStamp, rows.lastPlace)
         fresh.add(start)
+        more += 1 - met.size
         val bytes = aggregate.gathering.write(gathered)
         sessions.put(Sessions.bytes(start), ByteBuffer.allocate(8 + bytes.length).putLong(end).put(bytes).array)
       }

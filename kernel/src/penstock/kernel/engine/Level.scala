@@ -36,7 +36,7 @@ class Level(chains: Map[Int, Sent[Chain]], pageLimit: Int, open: OpenWindows, na
       case None => rows
       case Some(chain) =>
         val mine = running.computeIfAbsent(id, _ => Kept.of(s"$name chain $id")(new RunningChain(chain.read(), pageLimit)))
-        mine.run(rows, i => new SlotPages(pages, group, i), (operator, spans) => open.add(OpenSpans(operator, group, spans)))
+        mine.run(rows, i => new SlotPages(pages, group, i), (operator, some) => open.add(OpenInSlot(operator, group, some)))
     }
   }
 }
@@ -57,8 +57,8 @@ final class RunningChain(chain: Chain, pageLimit: Int) {
     case _ => null
   }
 
-  /** `open` is told which windows of an operator are open. */
-  def run(rows: Iterator[Array[Byte]], pages: Int => PageStore, open: (Int, Spans) => Unit): Iterator[Array[Byte]] = {
+  /** `open` is told which windows and sessions of an operator are open. */
+  def run(rows: Iterator[Array[Byte]], pages: Int => PageStore, open: (Int, Open) => Unit): Iterator[Array[Byte]] = {
     val out = new ArrayBuffer[Array[Byte]]()
     val inboxes = operators.map(each => new Inbox(sliced = each.isInstanceOf[Slices]))
     while (rows.hasNext) deliver(rows.next(), 0, inboxes, out)
@@ -80,10 +80,10 @@ final class RunningChain(chain: Chain, pageLimit: Int) {
     else if (Envelope.kind(envelope) != Envelope.Tick || operators(i).ticks) inboxes(i).add(envelope)
   }
 
-  private def runOperator(i: Int, inboxes: Array[Inbox], pages: PageStore, open: (Int, Spans) => Unit, out: ArrayBuffer[Array[Byte]]): Unit = {
+  private def runOperator(i: Int, inboxes: Array[Inbox], pages: PageStore, open: (Int, Open) => Unit, out: ArrayBuffer[Array[Byte]]): Unit = {
     val output = new Output(routes(i), envelope => deliver(envelope, i + 1, inboxes, out))
     if (windows(i) != null) windows(i).run(inboxes(i).rows, inboxes(i).clocks, pages, open(operators(i).id, _), output)
-    else if (dates(i) != null) dates(i).run(inboxes(i).rows, inboxes(i).clocks, pages, output, inboxes(i).steps)
+    else if (dates(i) != null) dates(i).run(inboxes(i).rows, inboxes(i).clocks, pages, output, inboxes(i).steps, open(operators(i).id, _))
     else runKeys(i, inboxes(i), pages, output)
   }
 

@@ -55,6 +55,8 @@ case class Dating(clocks: Int, delay: Long, allowed: Long, waits: Boolean)
 /** An operator that looks at a key again when the watermark comes to a time that the key's state tells. */
 trait Dated extends Operator {
   def dating: Option[Dating]
+  /** Whether it tells how many sessions it has open. */
+  def hasSessions: Boolean = false
   /** How far clocks had come before each record of the batch, before any rows of a slot come. */
   def hear(told: Watermarks): Unit = ()
   /** The rows of a key, none where only its deadline has come.
@@ -68,6 +70,8 @@ trait Dated extends Operator {
 /** When the key at hand is looked at again; `Deadline.Never` where nothing is kept for it, or no time frees that. */
 abstract class Deadline {
   def move(from: Long, to: Long): Unit
+  /** So many more sessions of the key are open. */
+  def opened(more: Int): Unit = ()
 }
 
 object Deadline {

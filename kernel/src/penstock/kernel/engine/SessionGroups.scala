@@ -18,6 +18,7 @@ final case class SessionGroups(aggregate: Aggregate, end: Int, how: Dating) exte
   override def edges: Seq[Edge] = aggregate.edges
   override def orders: Array[Comparator[Array[Byte]]] = aggregate.orders
   override def dating: Option[Dating] = Some(how)
+  override def hasSessions: Boolean = true
 
   override def run(key: UnsafeRow, rows: Rows, state: State, out: Output): Unit = aggregate.run(key, rows, state, out)
 
@@ -36,6 +37,7 @@ final case class SessionGroups(aggregate: Aggregate, end: Int, how: Dating) exte
     val next = deadlineOf(made, now)
     if (next <= now) state.clear()
     deadline.move(deadlineOf(old, before), if (next <= now) Deadline.Never else next)
+    deadline.opened((if (made == null || next <= now) 0 else 1) - (if (old == null) 0 else 1))
   }
 
   private def isShown(answer: UnsafeRow, watermark: Long): Boolean = answer != null && (!how.waits || Sessions.complete(answer.getLong(end), how) <= watermark)

@@ -36,18 +36,7 @@ object Door {
   }
   def schema(node: LogicalPlan): StructType = StructType(node.output.map(a => StructField(a.name, a.dataType, a.nullable)))
   def identity(attribute: NamedExpression): Long = attribute.exprId.id
-  /** The plan as text that is the same in every process, and another one when static rows are others; for files see `filesOf`. */
-  def canonicalText(node: LogicalPlan): String = {
-    val fixed = node.collectWithSubqueries { case leaf: LeafNode if relation(leaf) == null => fixedText(leaf) }
-    // The column that an existence join adds keeps its number there, which is another one in every process.
-    val text = node.canonicalized.treeString(verbose = false, addSuffix = false).replaceAll("exists#\\d+", "exists")
-    (text +: fixed).mkString("\n")
-  }
-  private def fixedText(leaf: LeafNode): String = leaf match {
-    case values: LocalRelation => values.data.mkString(" ")
-    case LogicalRelation(_: HadoopFsRelation, _, _, _, _) => ""
-    case other => other.simpleString(1000)
-  }
+  def canonicalText(node: LogicalPlan): String = PlanText.of(node)
   /** All files that a plan reads, each as its path and what tells whether it is another one: its length and the time of its last change. */
   def filesOf(node: LogicalPlan): Array[Array[String]] = node.collectWithSubqueries {
     case LogicalRelation(files: HadoopFsRelation, _, _, _, _) => files.location.listFiles(Nil, Nil).flatMap(_.files)

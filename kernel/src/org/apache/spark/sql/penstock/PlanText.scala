@@ -1,0 +1,40 @@
+package org.apache.spark.sql.penstock
+
+import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.catalyst.plans.logical.{LeafNode, LocalRelation, LogicalPlan}
+import org.apache.spark.sql.execution.datasources.{HadoopFsRelation, LogicalRelation}
+
+/** A plan as text that is the same in every process, and another one when static rows are others; for files see `Door.filesOf`. */
+object PlanText {
+  def of(plan: LogicalPlan): String = {
+    val fixed = plan.collectWithSubqueries { case leaf: LeafNode if Door.relation(leaf) == null => fixedText(leaf) }
+    // The column that an existence join adds keeps its number there, which is another one in every process.
+    val text = plan.canonicalized.transformAllExpressionsWithSubqueries { case e => ordered(e) }.treeString(verbose = false, addSuffix = false)
+    (text.replaceAll("exists#\\d+", "exists") +: fixed).mkString("\n")
+  }
+
+  private def fixedText(leaf: LeafNode): String = leaf match {
+    case values: LocalRelation => values.data.mkString(" ")
+    case LogicalRelation(_: HadoopFsRelation, _, _, _, _) => ""
+    case other => other.simpleString(1000)
+  }
+
+  /** What may stand in any order, in that of its text: Catalyst puts it into the order of hash codes, and that of a class is another one in every process. */
+  private def ordered(expression: Expression): Expression = expression.transformUp {
+    case chain: CommutativeExpression if chain.children.size == 2 => byText(operands(chain, chain)).reduceLeft((l, r) => chain.withNewChildren(Seq(l, r)))
+    case some: CommutativeExpression => some.withNewChildren(byText(some.children))
+    case some: MultiCommutativeOp => some.withNewChildren(byText(some.children))
+    case In(value, list) => In(value, byText(list))
+    case EqualTo(l, r) if isBefore(r, l) => EqualTo(r, l)
+    case EqualNullSafe(l, r) if isBefore(r, l) => EqualNullSafe(r, l)
+    case LessThan(l, r) if isBefore(r, l) => GreaterThan(r, l)
+    case GreaterThan(l, r) if isBefore(r, l) => LessThan(r, l)
+    case LessThanOrEqual(l, r) if isBefore(r, l) => GreaterThanOrEqual(r, l)
+    case GreaterThanOrEqual(l, r) if isBefore(r, l) => LessThanOrEqual(r, l)
+  }
+
+  private def operands(of: Expression, in: Expression): Seq[Expression] =
+    if (in.getClass == of.getClass && in.prettyName == of.prettyName) in.children.flatMap(operands(of, _)) else Seq(in)
+  private def byText(some: Seq[Expression]): Seq[Expression] = some.sortBy(_.toString)
+  private def isBefore(a: Expression, b: Expression): Boolean = a.toString < b.toString
+}
