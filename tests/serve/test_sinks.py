@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from penstock.serve import Settings
-from penstock.serve.settings import hashed
+from penstock.serve.settings import Scope, hashed
 from tests.dashboard.scene import Scene, scene
 from tests.serve.client import Client
 
@@ -16,7 +16,10 @@ LETTERS = "/sinks/spend/webhook/letters"
 
 @pytest.fixture
 def shop(tmp_path: Path) -> Iterator[Scene]:
-    tokens = {hashed(READ): frozenset({"read"}), hashed(WRITE): frozenset({"read", "write"})}
+    tokens: dict[bytes, frozenset[Scope]] = {
+        hashed(READ): frozenset({"read"}),
+        hashed(WRITE): frozenset({"read", "write"}),
+    }
     with scene(tmp_path / "shop") as shop, shop.served(Settings(port=0, tokens=tokens)):
         yield shop
 

@@ -36,7 +36,8 @@ def identity(data: bytes) -> Numbers:
 
 def is_row(identities: Numbers) -> Numbers:
     halves = _halves(identities)
-    return (halves[:, 0] | halves[:, 1]) != 0
+    found: Numbers = (halves[:, 0] | halves[:, 1]) != 0
+    return found
 
 
 def identities(view: View, rows: pa.StructArray) -> tuple[Numbers, list[bytes | None]]:
@@ -78,7 +79,8 @@ class Runs:
 
     @property
     def firsts(self) -> Numbers:
-        return self.order[self.starts]
+        found: Numbers = self.order[self.starts]
+        return found
 
     @property
     def lasts(self) -> Numbers:
