@@ -1,7 +1,7 @@
 package org.apache.spark.sql.penstock
 
 import org.apache.spark.sql.catalyst.InternalRow
-import org.apache.spark.sql.catalyst.expressions.{AttributeReference, Expression, Literal}
+import org.apache.spark.sql.catalyst.expressions.{AttributeReference, Expression, Literal, RuntimeReplaceableAggregate}
 import org.apache.spark.sql.catalyst.expressions.codegen.{CodegenContext, ExprCode}
 import org.apache.spark.sql.catalyst.expressions.aggregate.{AggregateExpression, AggregateFunction}
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
@@ -30,7 +30,15 @@ case class Distinct(function: AggregateFunction) extends AggregateFunction {
 
 object Distinct {
   def hidden(analyzed: LogicalPlan): LogicalPlan = analyzed.transformAllExpressionsWithSubqueries {
-    case e: AggregateExpression if e.isDistinct => e.copy(aggregateFunction = Distinct(e.aggregateFunction), isDistinct = false)
+    case e: AggregateExpression if e.isDistinct => e.copy(aggregateFunction = Distinct(itself(e.aggregateFunction)), isDistinct = false)
+  }
+  /** What Catalyst's optimizer would put in its place, if it saw the function: `median` is a percentile. */
+  private def itself(function: AggregateFunction): AggregateFunction = function match {
+    case named: RuntimeReplaceableAggregate => named.replacement match {
+      case other: AggregateFunction => itself(other)
+      case _ => function
+    }
+    case _ => function
   }
   def shown(e: AggregateExpression): AggregateExpression = e.aggregateFunction match {
     case Distinct(function) => e.copy(aggregateFunction = function, isDistinct = true)
