@@ -9,6 +9,7 @@ import pytest
 
 from penstock.serve import Settings
 from services.chromium import Page
+from tests.app.receivers import Answer
 from tests.dashboard.conftest import pictured
 from tests.dashboard.looking import click, fill, shows, text_of
 from tests.dashboard.scene import ORDERS, PLAN, Scene, scene, spend
@@ -257,7 +258,7 @@ def test_dead_letters_of_a_webhook_are_sent_again(page: Page, shop: Scene) -> No
     click(page, "button[aria-label='Dead letters of webhook of spend']")
     page.wait(shows("td", "It answered 500 Internal Server Error"))
     fill(page, "#limit-of-sink", "1")
-    answers = [(503, {}), (204, {})]
+    answers: list[Answer] = [(503, {}), (204, {})]
     shop.receiver.answer = lambda _: answers.pop(0)
     for place, told in ((".trouble", 'of view "spend" does not reach'), ("#live", "1 dead letter of webhook of spend")):
         click(page, "form button", "Deliver again")

@@ -84,7 +84,8 @@ class Runs:
 
     @property
     def lasts(self) -> Numbers:
-        return self.order[self.ends - 1]
+        found: Numbers = self.order[self.ends - 1]
+        return found
 
     @property
     def ends(self) -> Numbers:
