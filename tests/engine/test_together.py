@@ -2,10 +2,11 @@
 
 import random
 from collections.abc import Callable
-from threading import Thread
-from typing import Any
+from threading import Event, Thread
+from typing import Any, ClassVar
 
 import pytest
+from pyspark.java_gateway import ensure_callback_server_started
 
 from penstock.engine import run
 from penstock.errors import EngineError
@@ -26,9 +27,9 @@ TOGETHER, APART = 2, 3
 """Partitions of state, on two cores."""
 
 
-def feed(bench: Bench) -> None:
+def feed(bench: Bench, steps: int = 4) -> None:
     chance = random.Random(11)
-    for step in range(4):
+    for step in range(steps):
         moved = [{"id": chance.randrange(30), "city": f"city {chance.randrange(9)}"} for _ in range(20)]
         orders = [
             {"id": step * 100 + i, "customer": chance.randrange(40), "amount": chance.randrange(50)} for i in range(100)
@@ -94,3 +95,34 @@ def test_two_pipelines_in_one_process_do_not_wait_for_each_other_for_ever(bench:
     for one in both:
         assert len(one.batches) >= 4
         one.check()
+
+
+class Other:
+    """What another pipeline's batch would do meanwhile, as Java calls it."""
+
+    def __init__(self) -> None:
+        self.begun, self.done = Event(), Event()
+
+    def apply(self) -> None:
+        self.begun.set()
+        self.done.wait(120)
+
+    class Java:
+        implements: ClassVar = ["scala.Function0"]
+
+
+def test_a_batch_waits_while_another_runs_in_the_process(bench: Callable[..., Bench]) -> None:
+    one, other = bench(DEEP, shuffle_partitions=TOGETHER), Other()
+    feed(one, steps=1)
+    ensure_callback_server_started(one.spark.sparkContext._gateway)
+    relay = one.spark._jvm.penstock.kernel.engine.Relay  # type: ignore[union-attr]
+    running, fed = Thread(target=relay.alone, args=[other]), Thread(target=feed, args=[one, 1])
+    running.start()
+    assert other.begun.wait(60)
+    fed.start()
+    fed.join(3)  # it takes less than one second
+    assert fed.is_alive() and len(one.batches) == 1
+    other.done.set()
+    for each in (running, fed):
+        each.join(60)
+    assert len(one.batches) == 2
