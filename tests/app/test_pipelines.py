@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -165,27 +166,28 @@ CREATE VIEW titled WITH (retain = '1 hour') AS SELECT title, at FROM visits JOIN
 @pytest.mark.timeout(600)
 def test_windows_are_closed_by_hand(shop: Shop) -> None:
     """What is appended after that is late; of corrections it is said how many rows they would have concerned."""
-    pipeline, log = shop.folder / "timed", ["--log", "timed/.penstock/log"]
+    pipeline = shop.folder / "timed"
     pipeline.mkdir()
     pipeline.joinpath("pipeline.sql").write_text(TIMED)
-    shop.run("log", "create", "visits", "--schema", "page STRING, at TIMESTAMP", "--event-time", "at", *log)
-    shop.run("log", "create", "pages", "--schema", "page STRING, title STRING", "--key", "page", *log)
-    visit = json.dumps({"page": "a", "at": "2024-01-01T12:00:00Z"})
+    with Log.open(pipeline / ".penstock/log") as log:
+        log.create_topic("visits", "page STRING, at TIMESTAMP", event_time="at")
+        log.create_topic("pages", "page STRING, title STRING", key="page")
     late = ["late: daily 1, stays 1, titled 1;", "ALERT, too many late: daily 100 %"]
     for title, options, told, metric in [
         ("A", [], ["open windows: daily 1, stays 1"], 'penstock_open_windows{view="stays"} 1.0'),
         ("B", ["--close"], ["open windows: daily 0, stays 0"], 'penstock_open_windows{view="stays"} 0.0'),
         ("C", [], late, 'penstock_late_rows_total{view="daily"} 1.0'),
     ]:
-        if options != ["--close"]:
-            shop.run("log", "append", "visits", *log, given=visit)
-        shop.run("log", "append", "pages", *log, given=json.dumps({"page": "a", "title": title}))
+        with Log.open(pipeline / ".penstock/log", create=False) as log:
+            if options != ["--close"]:
+                log.append("visits", [{"page": "a", "at": datetime(2024, 1, 1, 12, tzinfo=UTC)}])
+            log.append("pages", [{"page": "a", "title": title}])
         said = shop.told("run", "timed", "--once", *options)
         assert [each for each in told if each not in said] == [], said
         assert metric in measured(pipeline)
     days = shop.run("view", "daily", "--pipeline", "timed", "--format", "csv").splitlines()
     assert days[1:] == ["2024-01-01T00:00:00Z,1"]
-    left = shop.run("log", "read", "timed.1.daily-late", *log)
+    left = shop.run("log", "read", "timed.1.daily-late", "--log", "timed/.penstock/log")
     assert json.loads(left)["row"] == '{"page":"a","at":"2024-01-01T12:00:00.000000Z"}'
     verdicts = shop.run("verify", "--pipeline", "timed").splitlines()
     assert [line.partition(", up to")[0] for line in verdicts] == [
