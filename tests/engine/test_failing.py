@@ -28,6 +28,14 @@ RANGES = f"""
     CREATE VIEW near_or_not AS SELECT a.id, b.id AS other FROM a FULL JOIN b ON {NEAR};
     CREATE VIEW alone AS SELECT id FROM b WHERE NOT EXISTS (SELECT 1 FROM a WHERE {NEAR});
 """
+UNMATCHED = """
+    SET ansi = true;
+    CREATE TABLE a (id BIGINT PRIMARY KEY, k BIGINT, x BIGINT);
+    CREATE TABLE b (id BIGINT PRIMARY KEY, k BIGINT, y BIGINT, text STRING);
+    CREATE VIEW squares AS SELECT a.id, b.id AS other FROM a JOIN b ON a.k = b.k AND a.x < (b.y + 1) * (b.y + 1);
+    CREATE VIEW decoded AS
+      SELECT a.id, b.id AS other FROM a LEFT JOIN b ON a.k = b.k AND a.x < length(url_decode(b.text));
+"""
 LEAST, MOST = -(2**63), 2**63 - 1
 pytestmark = pytest.mark.spark
 
@@ -59,6 +67,16 @@ def test_a_row_that_raises_stops_the_pipeline_and_changes_nothing(bench: Callabl
         one.drain()
     one.check()
     assert one.checked == 1
+
+
+def test_a_range_whose_bound_fails_without_a_partner_stops_nothing(bench: Callable[..., Bench]) -> None:
+    """Whatever it is made of: parts that it has twice, functions that do not say that they may fail."""
+    one = bench(UNMATCHED)
+    one.append({"b": [{"id": 1, "k": 1, "y": 1, "text": "abc"}, {"id": 2, "k": 9, "y": MOST, "text": "%zz"}]})
+    one.append({"a": [{"id": 1, "k": 1, "x": 1}]})
+    one.drain()
+    one.check()
+    assert one.content("squares") == one.content("decoded") == [{"id": 1, "other": 1}]
 
 
 @pytest.mark.parametrize("last", ["a", "b"])

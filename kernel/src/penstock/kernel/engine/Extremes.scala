@@ -104,7 +104,7 @@ object GrowingExtreme {
 case class Extreme(valueType: DataType, largest: Boolean) extends Fold {
   override def longs: Int = 0
   override def merges: Boolean = false
-  override def collections: Seq[Comparator[Array[Byte]]] = Seq(new ValueOrder(valueType))
+  @transient override lazy val collections: Seq[Comparator[Array[Byte]]] = Seq(new ValueOrder(valueType))
   @transient private lazy val held = new UnsafeRow(1)
   @transient private var bytesAt: ValueBytes = _
 

@@ -19,7 +19,7 @@ import penstock.kernel.state.Entries
 case class ModeFold(inner: Fold, arguments: Arguments, reverse: Option[Boolean]) extends Fold {
   override def longs: Int = 0
   override def merges: Boolean = false
-  override def collections: Seq[Comparator[Array[Byte]]] =
+  @transient override lazy val collections: Seq[Comparator[Array[Byte]]] =
     Seq(Operator.Bytes, reverse.fold(Operator.Bytes)(new RankOrder(valueType, _, ModeFold.Counted)))
 
   private def valueType: DataType = arguments.types.head

@@ -21,7 +21,7 @@ case class PercentileFold(function: PercentileBase, percentages: Seq[Double], di
   override def longs: Int = 1 + percentages.length
   override def objects: Int = percentages.length
   override def merges: Boolean = false
-  override def collections: Seq[Comparator[Array[Byte]]] = Seq(newOrder)
+  @transient override lazy val collections: Seq[Comparator[Array[Byte]]] = Seq(newOrder)
 
   private def valueType: DataType = function.child.dataType
   private def newOrder: RankOrder = new RankOrder(valueType, function.reverse)

@@ -41,14 +41,6 @@ final class JoinPlan(node: LogicalJoin, closing: Option[Closing] = None) {
     }
   }
   private def of(e: Expression, side: AttributeSet): Boolean = e.references.nonEmpty && e.references.subsetOf(side)
-  /** Rows are put in order before it is known whether they have a partner, for which alone Spark would evaluate the condition. */
-  private def mayFail(e: Expression): Boolean = e.throwable || e.exists {
-    case arithmetic: BinaryArithmetic => arithmetic.evalMode == EvalMode.ANSI
-    case other => other.productElementNames.zip(other.productIterator).exists {
-        case ("failOnError", fails) => fails == true
-        case (_, mode) => mode == EvalMode.ANSI
-      }
-  }
 
   /** The expression that orders a side, with the bounds that the other side gives it. */
   private case class Ranged(column: Expression, from: Option[Expression], until: Option[Expression], distance: Long)
@@ -71,9 +63,10 @@ final class JoinPlan(node: LogicalJoin, closing: Option[Closing] = None) {
   /** Whether an expression is a time that rows are freed by, or a constant more. */
   private def isTime(e: Expression): Boolean = closing.exists(_.bounds.exists(bound => !bound.keyed && bound.value.semanticEquals(Distance.parted(e)._1)))
   private val spans = Seq(spanned(node.left.outputSet, node.right.outputSet), spanned(node.right.outputSet, node.left.outputSet))
-  /** What a side must send besides its columns: the expression that orders it, NULL where that fails. */
-  private val ordering: Seq[Seq[NamedExpression]] =
-    spans.map(_.toSeq.map(span => Alias(if (mayFail(span.column)) TryEval(span.column) else span.column, "ordering")()))
+  /** What a side must send besides its columns: the expression that orders it, NULL where that fails. Rows are put in order before it is known whether
+    * they have a partner, for which alone Spark would evaluate the condition.
+    */
+  private val ordering: Seq[Seq[NamedExpression]] = spans.map(_.toSeq.map(span => Alias(Attempted.of(span.column), "ordering")()))
   def extra(side: Int): Seq[Expression] = ordering(side).map(AggregatePlan.plain)
   def extraColumns(side: Int): Seq[Attribute] = ordering(side).map(_.toAttribute)
 
@@ -83,7 +76,7 @@ final class JoinPlan(node: LogicalJoin, closing: Option[Closing] = None) {
     val widths = (left.length, right.length)
     val rows = Seq((left, right), (right, left))
     val made = spans.zip(rows).map { case (span, (mine, theirs)) =>
-      span.map(its => Span(mine.length - 1, its.column.dataType, its.from.map(bind(_, theirs)), its.until.map(bind(_, theirs)), its.distance, mayFail(its.column)))
+      span.map(its => Span(mine.length - 1, its.column.dataType, its.from.map(bind(_, theirs)), its.until.map(bind(_, theirs)), its.distance, Attempted.mayFail(its.column)))
     }
     val ages = Seq(0, 1).map(side => closing.flatMap(_.ages(side, time => spans(side).filter(_ => isTime(spans(side).get.column)).fold(-1) { span =>
       if (Distance.parted(span.column)._1.semanticEquals(time)) made(side).get.column else -1

@@ -3,14 +3,32 @@ package org.apache.spark.sql.penstock
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.plans.logical.{LeafNode, LocalRelation, LogicalPlan}
 import org.apache.spark.sql.execution.datasources.{HadoopFsRelation, LogicalRelation}
+import org.apache.spark.sql.internal.SQLConf
 
 /** A plan as text that is the same in every process, and another one when static rows are others; for files see `Door.filesOf`. */
 object PlanText {
   def of(plan: LogicalPlan): String = {
     val fixed = plan.collectWithSubqueries { case leaf: LeafNode if Door.relation(leaf) == null => fixedText(leaf) }
     // The column that an existence join adds keeps its number there, which is another one in every process.
-    val text = plan.canonicalized.transformAllExpressionsWithSubqueries { case e => ordered(e) }.treeString(verbose = false, addSuffix = false)
-    (text.replaceAll("exists#\\d+", "exists") +: fixed).mkString("\n")
+    val same = plan.canonicalized.transformAllExpressionsWithSubqueries { case e => ordered(e) }
+    (whole(same).replaceAll("exists#\\d+", "exists") +: (modes(same) ++ fixed)).mkString("\n")
+  }
+
+  /** Spark would leave out what comes after the first fields of a row or a list. */
+  private def whole(plan: LogicalPlan): String = {
+    val settings = SQLConf.get.clone()
+    settings.setConf(SQLConf.MAX_TO_STRING_FIELDS, Int.MaxValue)
+    SQLConf.withExistingConf(settings)(plan.treeString(verbose = false, addSuffix = false, maxFields = Int.MaxValue))
+  }
+
+  /** What becomes of values that an expression has no answer for is not in its text. */
+  private def modes(plan: LogicalPlan): Seq[String] = plan.collectWithSubqueries { case node => node.expressions.flatMap(_.collect { case e => modesOf(e) }.flatten) }.flatten
+  private def modesOf(e: Expression): Option[String] = {
+    val found = e.productElementNames.zip(e.productIterator).collect {
+      case (name @ "failOnError", fails) => s"$name $fails"
+      case (_, mode @ (_: EvalMode.Value | _: NumericEvalContext)) => mode.toString
+    }
+    Option.when(found.hasNext)(found.mkString(e.prettyName + " ", " ", ""))
   }
 
   private def fixedText(leaf: LeafNode): String = leaf match {
