@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sf
 
 import penstock as ps
 from penstock.engine.compile import compiled
@@ -236,6 +237,25 @@ def test_an_as_of_join_in_plain_spark_gives_the_same(spark: SparkSession) -> Non
     assert [tuple(row) for row in strict.orderBy("id").collect()] == [(1, "ny", 5, 9), (3, "ca", 9, 5)]
 
 
+@pytest.mark.spark
+def test_columns_without_an_order_settle_no_ties(spark: SparkSession) -> None:
+    """Wherever in a column's type they are."""
+    values = [
+        "named_struct('m', map(1, n)) AS a",
+        "array(map(1, n)) AS b",
+        "array(parse_json('1')) AS c",
+        "make_interval(n) AS d",
+        "array(named_struct('i', make_interval(n))) AS e",
+        "st_geomfromwkb(X'0101000000000000000000F03F0000000000000040') AS f",
+    ]
+    rates = spark.sql("FROM VALUES (1, 4, 8), (1, 4, 9) AS r(k, at, n)").selectExpr(*values, "*")
+    sales = spark.createDataFrame([(1, 5)], "k INT, at INT")
+    found = ps.asof_join(sales, rates, on="k", left_time="at", right_time="at")
+    assert found.select("n", "a.m", "b").collect() == [(9, {1: 9}, [{1: 9}])]
+    once = ps.deduplicate(rates.withColumn("at", sf.timestamp_seconds("at")), "k", within="1 hour", time="at")
+    assert once.select("n", "a.m", "b").collect() == [(8, {1: 8}, [{1: 8}])]
+
+
 def at(seconds: int) -> datetime:
     return START + timedelta(seconds=seconds)
 
@@ -254,6 +274,8 @@ FEES = [
     (3, 6, at(5), False),
     (3, None, at(5), True),
 ]
+MARKS = [(1, True, 7, at(3)), (1, False, 8, at(20)), (2, True, 9, at(20))]
+"""Of a stream with a column `deleted` of its own: its rows are rows like any others."""
 WAYS: dict[str, dict[str, Any]] = {
     "every": {"how": "left"},
     "charged": {},
@@ -273,12 +295,15 @@ def charging(**way: Any) -> Callable[[SparkSession], DataFrame]:
     return view
 
 
+def marked(spark: SparkSession) -> DataFrame:
+    return ps.asof_join(spark.table("orders"), spark.table("marks"), on="k", left_time="at", right_time="seen")
+
+
 class Charging(Bench):
     def declared(self, options: Mapping[str, Any]) -> Pipeline:
         made = super().declared(options)
-        return replace(
-            made, views=(*made.views, *(View(name, Function(charging(**way))) for name, way in WAYS.items()))
-        )
+        more = [View(name, Function(charging(**way))) for name, way in WAYS.items()]
+        return replace(made, views=(*made.views, *more, View("marked", Function(marked))))
 
     def compare(self, view: str, frame: DataFrame) -> None:
         self._same(view, "plain Spark", frame.toArrow(), self.content(view))
@@ -286,24 +311,29 @@ class Charging(Bench):
 
 @pytest.mark.spark
 def test_the_same_function_gives_in_plain_spark_what_the_view_holds(spark: SparkSession, tmp_path: Any) -> None:
-    """Over the history of a table, with deletions and versions of the same time; and the same SQL."""
+    """Over the history of a table, with deletions and versions of the same time; over a stream with a column of the
+    history's name; and the same SQL.
+    """
     sql = {name: VIEWS[name] for name in ("rated", "rated_or_not", "rated_later", "rated_lower")}
-    shop = Charging(spark, tmp_path, DECLARED + "".join(f"CREATE VIEW {name} AS {sql[name]};" for name in sql))
+    declared = f"{DECLARED} CREATE STREAM marks (k INT, deleted BOOLEAN, x INT, seen TIMESTAMP);"
+    shop = Charging(spark, tmp_path, declared + "".join(f"CREATE VIEW {name} AS {sql[name]};" for name in sql))
     versions = [Record({"k": k, "fee": fee, "since": since}, deleted=deleted) for k, fee, since, deleted in FEES]
     rates = [{"k": k, "rate": rate, "at": at} for k, rate, at in RATES]
-    shop.append({"fees": versions, "rates": rates})
+    marks = [{"k": k, "deleted": deleted, "x": x, "seen": seen} for k, deleted, x, seen in MARKS]
+    shop.append({"fees": versions, "rates": rates, "marks": marks})
     shop.append({"orders": [{"id": id, "k": k, "n": n, "at": at} for id, k, n, at in ORDERS]})
     shop.drain()
     shop.check()
     plain = spark.newSession()
-    numbered = [(*version, place) for place, version in enumerate(FEES)]
+    numbered = [(*version, version[-1], place) for place, version in enumerate(FEES)]
     for name, rows, columns in [
         ("orders", ORDERS, "id INT, k INT, n INT, at TIMESTAMP"),
         ("rates", RATES, "k INT, rate INT, at TIMESTAMP"),
-        ("all_fees", numbered, "k INT, fee INT, since TIMESTAMP, deleted BOOLEAN, _place LONG"),
+        ("all_fees", numbered, "k INT, fee INT, since TIMESTAMP, deleted BOOLEAN, _deleted BOOLEAN, _place LONG"),
+        ("marks", MARKS, "k INT, deleted BOOLEAN, x INT, seen TIMESTAMP"),
     ]:
         plain.createDataFrame(rows, columns).createOrReplaceTempView(name)
-    frames = {name: charging(**way)(plain) for name, way in WAYS.items()}
+    frames = {name: charging(**way)(plain) for name, way in WAYS.items()} | {"marked": marked(plain)}
     for name, frame in (frames | {name: plain.sql(query) for name, query in sql.items()}).items():
         assert shop.content(name), name
         shop.compare(name, frame)

@@ -12,13 +12,13 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 from pyspark.sql.types import BooleanType
 
-from penstock.engine.eventtime import UNORDERED, quoted, unused_prefix
+from penstock.engine.eventtime import ordered_columns, quoted, unused_prefix
 from penstock.errors import EngineError, did_you_mean
 from penstock.model import parse_duration
 
 LEFT, RIGHT = "_left", "_right"
-DELETED, PLACE = "deleted", "_place"
-"""Of a version of a row: whether it is a deletion, and where it stands in the log."""
+DELETED, PLACE = "_deleted", "_place"
+"""Hidden columns of a version of a row: whether it is a deletion, and where it stands in the log."""
 CHOICES = {"how": ("inner", "left"), "direction": ("backward", "forward")}
 
 
@@ -76,17 +76,17 @@ def _is_declared(frame: DataFrame) -> bool:
 
 def _settled(right: DataFrame, by: Sequence[str], *, forward: bool) -> DataFrame:
     """Of rows with the same keys and time the last, looking forward the first, in the order of their places in the log,
-    where they have them, or of all columns.
+    where they have them, or of all columns that have an order.
     """
-    names = [field.name for field in right.schema if not isinstance(field.dataType, UNORDERED)]
-    order = [f"{quoted(name)} {'ASC' if forward else 'DESC'}" for name in sorted(names, key=lambda name: name != PLACE)]
+    names = sorted(ordered_columns(right), key=lambda name: name != PLACE)
+    order = [f"{quoted(name)} {'ASC' if forward else 'DESC'}" for name in names]
     rank = f"{unused_prefix(right)}rank"
     ranked = f"row_number() OVER (PARTITION BY {', '.join(map(quoted, by))} ORDER BY {', '.join(order)})"
     return right.withColumn(rank, sf.expr(ranked)).where(f"{rank} = 1").drop(rank)
 
 
 def _has_deletions(right: DataFrame) -> bool:
-    """Whether it looks as the history of a table does."""
+    """Whether it is the history of a table: a column `deleted` can be a stream's own, one of this name cannot."""
     return any(field.name == DELETED and isinstance(field.dataType, BooleanType) for field in right.schema)
 
 

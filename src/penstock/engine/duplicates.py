@@ -10,7 +10,7 @@ from datetime import timedelta
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
-from penstock.engine.eventtime import UNORDERED, event_time_of, length_of, quoted, seconds, unused_prefix
+from penstock.engine.eventtime import event_time_of, length_of, ordered_columns, quoted, seconds, unused_prefix
 from penstock.errors import EngineError, did_you_mean
 
 
@@ -21,7 +21,7 @@ def deduplicate(
     hour or less.
 
     The time is the stream's event time, or the column `time`. Of rows with the same time one stays, the first in the
-    order of all columns. Rows without a time stay.
+    order of all columns that have one. Rows without a time stay.
     """
     if length_of(within) < timedelta(0):
         raise EngineError("the time within which duplicates are found cannot be negative")
@@ -30,7 +30,7 @@ def deduplicate(
     for name in (*known, at):
         _check(frame, name)
     by = ", ".join(map(quoted, known))
-    order = ", ".join(quoted(field.name) for field in frame.schema if not isinstance(field.dataType, UNORDERED)) or by
+    order = ", ".join(map(quoted, ordered_columns(frame))) or by
     moment, copy, earlier = (unused_prefix(frame) + name for name in ("moment", "copy", "earlier"))
     timed = frame.withColumn(moment, sf.window(sf.col(quoted(at)), "1 microsecond"))
     once = timed.withColumn(copy, sf.expr(f"row_number() OVER (PARTITION BY {by}, {moment} ORDER BY {order})"))

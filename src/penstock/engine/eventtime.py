@@ -3,13 +3,23 @@
 from datetime import timedelta
 
 from pyspark.sql import DataFrame
-from pyspark.sql.types import MapType, VariantType
+from pyspark.sql.types import (
+    ArrayType,
+    CalendarIntervalType,
+    DataType,
+    GeographyType,
+    GeometryType,
+    MapType,
+    StructType,
+    UserDefinedType,
+    VariantType,
+)
 
 from penstock.errors import EngineError
 from penstock.model import parse_duration
 
-UNORDERED = (MapType, VariantType)
-"""Types that no rows are put into the order of."""
+UNORDERED = (MapType, VariantType, CalendarIntervalType, GeographyType, GeometryType)
+"""Types that Spark puts no rows into the order of, nor of what contains them."""
 
 
 def event_time_of(frame: DataFrame) -> str:
@@ -32,6 +42,22 @@ def unused_prefix(frame: DataFrame) -> str:
     while any(name.startswith(prefix) for name in frame.columns):
         prefix += "_"
     return prefix
+
+
+def ordered_columns(frame: DataFrame) -> list[str]:
+    """Those that rows can be put into the order of."""
+    return [field.name for field in frame.schema if _is_ordered(field.dataType)]
+
+
+def _is_ordered(kind: DataType) -> bool:
+    match kind:
+        case StructType():
+            return all(_is_ordered(field.dataType) for field in kind)
+        case ArrayType():
+            return _is_ordered(kind.elementType)
+        case UserDefinedType():
+            return _is_ordered(kind.sqlType())
+    return not isinstance(kind, UNORDERED)
 
 
 def quoted(name: str) -> str:
