@@ -23,6 +23,7 @@ SECOND_DEPTHS = (0, 0, 1, 2)
 LEAVES = 4
 """With so many relations in it, a query's further inputs are relations."""
 OVER_VIEW = re.compile(r"FROM v\d")
+LOOKED_UP = re.compile(r"l\.[kt]( AND r\.v > 1)?\) AS v, t FROM")
 
 
 class Nest:
@@ -51,7 +52,7 @@ class Nest:
             return self._relation()
         shape, q = self._next("shape", SHAPES), self.query(depth - 1)
         above, self._below = self._below, depth - 1
-        made = shape(self, q)
+        made: str = shape(self, q)
         self._below = above
         return made
 
@@ -96,7 +97,10 @@ def projected(nest: Nest, q: str) -> str:
 
 
 def combined(nest: Nest, q: str) -> str:
-    return f"({q}) {nest.deal('set operation')} ({nest.other()})"
+    """Beneath INTERSECT ALL and EXCEPT ALL Spark 4.3 fails to plan a column that is looked up."""
+    other, operation = nest.other(), nest.deal("set operation")
+    planned = operation not in ("INTERSECT ALL", "EXCEPT ALL") or not LOOKED_UP.search(q + other)
+    return f"({q}) {operation if planned else 'UNION ALL'} ({other})"
 
 
 def distinct(nest: Nest, q: str) -> str:

@@ -48,7 +48,7 @@ DECKS: dict[str, tuple[str, ...]] = {
     ),
     "text": (
         *("min(t)", "max(t)", "min(t) FILTER (WHERE {condition})", "array_join(array_sort(collect_set(t)), ',')"),
-        "listagg(t, ',') WITHIN GROUP (ORDER BY t)",
+        "array_join(sort_array(collect_list(t)), ',')",
     ),
     "grouping": (
         "SELECT k, {number} AS v, {text} AS t FROM ({q}) GROUP BY k",

@@ -48,8 +48,8 @@ def tell(bench: Callable[..., Bench], seed: int, story: int = 0) -> None:
     nest = Nest(random)
     queries, records = [nest.story(VIEWS) for _ in range(story + 1)][-1], Records(random)
     sql = RELATIONS + "".join(f"CREATE VIEW v{i} AS\n  {query};\n" for i, query in enumerate(queries))
-    kept = bench(sql, max_records_per_batch=random.choice([1, 8]))
     try:
+        kept = bench(sql, max_records_per_batch=random.choice([1, 8]))
         for restart in (False, True):
             if restart:
                 kept.start(max_records_per_batch=8)

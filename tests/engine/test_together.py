@@ -114,7 +114,7 @@ class Other:
 def test_a_batch_waits_while_another_runs_in_the_process(bench: Callable[..., Bench]) -> None:
     one, other = bench(DEEP, shuffle_partitions=TOGETHER), Other()
     feed(one, steps=1)
-    ensure_callback_server_started(one.spark.sparkContext._gateway)
+    ensure_callback_server_started(one.spark.sparkContext._gateway)  # type: ignore[no-untyped-call]
     relay = one.spark._jvm.penstock.kernel.engine.Relay  # type: ignore[union-attr]
     running, fed = Thread(target=relay.alone, args=[other]), Thread(target=feed, args=[one, 1])
     running.start()

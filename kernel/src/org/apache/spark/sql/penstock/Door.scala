@@ -52,10 +52,12 @@ object Door {
     new OpenOrder(seq(known).map(each => each.get(0) -> each.get(1)).toSet).columns(node).map(_.name).toArray
   def canonical(node: LogicalPlan): LogicalPlan = node.canonicalized
 
-  /** The expression with the columns that `out` defines put in place of their names. */
+  /** The expression with the columns that `out` defines put in place of their names. What is put there stays as it is: it may use these names, for what
+    * is beneath (`SELECT v FROM c UNION ALL SELECT -v FROM c` has one name for both).
+    */
   def substituted(e: Expression, out: JavaList[NamedExpression]): Expression = {
     val defined = seq(out).map(x => x.exprId -> AggregatePlan.plain(x)).toMap
-    e.transform { case a: AttributeReference if defined.contains(a.exprId) => defined(a.exprId) }
+    e.transformUp { case a: AttributeReference if defined.contains(a.exprId) => defined(a.exprId) }
   }
   def named(e: NamedExpression, out: JavaList[NamedExpression]): NamedExpression = e match {
     case a: Alias => Alias(substituted(a.child, out), a.name)(a.exprId)
