@@ -144,3 +144,28 @@ def test_views_with_an_equal_join_share_it(spark: SparkSession) -> None:
         assert [operator.kind for operator in operators].count("join") == joins
     shared = next(operator for operator in operators if operator.kind == "join")
     assert {edge.target.kind for edge in shared.edges} == {"aggregate", "top"}
+
+
+def test_names_that_stand_for_what_uses_them_are_planned(spark: SparkSession) -> None:
+    """Catalyst gives a column that it makes of another that one's name: putting it in place went on for ever."""
+    text = """
+        CREATE STREAM s (k BIGINT, v BIGINT, t STRING);
+        CREATE TABLE d (id BIGINT PRIMARY KEY, k BIGINT, v BIGINT, t STRING);
+        CREATE TABLE g (k BIGINT, v BIGINT, t STRING);
+        CREATE VIEW v0 AS
+            SELECT k, v, t FROM (SELECT k, (SELECT count(r.v) FROM (SELECT k, CAST(pmod(hash(max_by(v, struct(k,
+            v, t)), max(k) FILTER (WHERE v % 2 = 0 OR k IS NULL), round(corr(k, v), 6)), 9) AS BIGINT) +
+            grouping_id() AS v, t FROM (SELECT k, v, t FROM g) GROUP BY ROLLUP (k, t)) r WHERE r.k = l.k) AS v,
+            t FROM (SELECT coalesce(l.k, r.k) AS k, coalesce(l.v, 0) - coalesce(r.v, 0) AS v, concat(l.t, r.t)
+            AS t FROM (SELECT k, v, t FROM s) l FULL JOIN (SELECT k, v, t FROM d) r ON l.v BETWEEN r.v - 1 AND
+            r.v + 1) l) WHERE v <= (SELECT v FROM (SELECT k, v, t FROM s) ORDER BY v DESC, k, t LIMIT 1) OR k =
+            1;
+        CREATE VIEW v3 AS
+            SELECT k, CAST(pmod(hash(percent_rank() OVER w, ntile(3) OVER w, lead(v, 2) OVER w), 9) AS BIGINT)
+            AS v, t FROM (SELECT k, (SELECT count(DISTINCT r.v) FROM (SELECT k, v, t FROM (SELECT * FROM (SELECT
+            k, v, t FROM s) ORDER BY v) WHERE v IS NOT NULL LIMIT 3) r WHERE r.t = l.t AND r.v > 1) AS v, t FROM
+            ((SELECT l.k, r.n AS v, l.t FROM (SELECT k, v, t FROM s) l, LATERAL (SELECT max(v) AS n FROM (SELECT
+            k, v, t FROM d) WHERE k = l.k) r) EXCEPT ALL (SELECT k, v, t FROM v0)) l) WINDOW w AS (PARTITION BY
+            k ORDER BY v, t);
+    """
+    assert set(compiled(spark, pipeline_of(text)).schemas) == {"v0", "v3"}
