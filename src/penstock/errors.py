@@ -120,6 +120,14 @@ class ViewError(PenstockError):
     """A view's store, or what was asked of it, is not as it should be."""
 
 
+class BeingSent(ViewError):
+    """Somebody else sends these dead letters; nothing was sent."""
+
+
+class DamagedNote(ViewError):
+    """What was written down about a sink cannot be read."""
+
+
 class StoreUnavailable(ViewError):
     """The store cannot be read at all now, whatever is asked."""
 

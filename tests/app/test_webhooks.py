@@ -265,7 +265,7 @@ def test_dead_letters_are_sent_again_once_and_what_is_refused_waits(
         shop.batch(spend=[(None, spend("Bern", 1)), (None, spend("Zug", 1)), (None, spend("Genf", 1))])
     assert len(list(log.read(LETTERS))) == 3
     receiver.answer = lambda posted: (500 if posted.event["data"]["new"]["city"] == "Genf" else 200, {})
-    assert redriven(place, pipeline, log, "spend", limit=1) == {"webhook": 1}
+    assert redriven(place, pipeline, log, "spend", stop=lambda: bool(receiver.taken)) == {"webhook": 1}
     with pytest.raises(PenstockError, match="does not reach") as error:
         redriven(place, pipeline, log, "spend")
     assert error.value.detail == "It answered 500 Internal Server Error. Before it, 1 of the dead letters were taken."

@@ -3,7 +3,7 @@ engine would write is written by hand, so that a browser finds it within a momen
 """
 
 import fcntl
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -99,8 +99,8 @@ class Scene:
         home = self.folder / ".penstock"
         place, pipeline = place_of(self.folder), load_pipeline(self.folder)
 
-        def resend(view: str, kind: str, limit: int | None) -> int:
-            return redriven(place, pipeline, self.log, view, kind=kind, limit=limit)[kind]
+        def resend(view: str, kind: str, limit: int, stop: Callable[[], bool]) -> int:
+            return redriven(place, pipeline, self.log, view, kind=kind, limit=limit, stop=stop)[kind]
 
         served = Served(self.log, pipeline, place.store, home, sinks=place.sinks, resend=resend)
         with serving(served, settings) as at:

@@ -260,7 +260,10 @@ def test_dead_letters_of_a_webhook_are_sent_again(page: Page, shop: Scene) -> No
     fill(page, "#limit-of-sink", "1")
     answers: list[Answer] = [(503, {}), (204, {})]
     shop.receiver.answer = lambda _: answers.pop(0)
-    for place, told in ((".trouble", 'of view "spend" does not reach'), ("#live", "1 dead letter of webhook of spend")):
+    for place, told in (
+        (".trouble", 'of view "spend" does not reach'),
+        ("#live", "1 dead letter of webhook of spend taken, 1 left"),
+    ):
         click(page, "form button", "Deliver again")
         page.wait("document.querySelector('#sure').open")
         click(page, "#sure-yes")
@@ -269,6 +272,14 @@ def test_dead_letters_of_a_webhook_are_sent_again(page: Page, shop: Scene) -> No
     assert [said[:23] for said in page.console] == ["Failed to load resource"]  # which the browser itself notes
     page.console.clear()
     page.wait(shows("section[aria-labelledby=sinks] tbody tr", "spendwebhook1"))
+    note = shop.folder / ".penstock/sinks/spend.webhook.redriven.json"
+    kept = note.read_bytes()
+    note.write_bytes(b"{")
+    page.wait(shows("section[aria-labelledby=sinks] .trouble", "cannot be read"))
+    assert page.value(shows("tbody tr", "billing")) and page.value(shows("tbody tr", "parcels"))
+    note.write_bytes(kept)
+    page.wait(shows("section[aria-labelledby=sinks] tbody tr", "spendwebhook1"))
+    page.console.clear()
 
 
 @pytest.mark.parametrize("at", ["views/none", "topics/none"])

@@ -364,7 +364,8 @@ def test_what_somebody_is_filling_is_purged_when_it_is_filled(
             other.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", [f"penstock {schema}"])
             other.execute(f'CREATE TABLE "{schema}"._penstock_9_0 ()')
             purged = beside.submit(store.purge)
-            waits = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%advisory%'"
+            mine = other.info.backend_pid
+            waits = f"SELECT count(*) FROM pg_stat_activity WHERE {mine} = ANY(pg_blocking_pids(pid))"
             while not purged.done() and asked(postgres, waits) == [(0,)]:
                 time.sleep(0.005)
         purged.result()

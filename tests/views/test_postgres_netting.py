@@ -87,3 +87,12 @@ def test_changes_of_a_bag_add_up(told: list[tuple[Row, bool]]) -> None:
         assert at < 0 or told[at] == (names[bytes(row)], True)
     assert {row: n for row, n in found.items() if n} == {row: n for row, n in want.items() if n}
     assert {row: n for row, n in needs.items() if n} == {row: -n for row, n in least.items() if n}
+
+
+def test_no_changes_add_up_to_none() -> None:
+    none = pa.array([], TYPE)
+    by_key = keyed(Part(KEYED, none, none, np.zeros(0, int)))
+    bag = bagged(Part(BAG, none, none, np.zeros(0, int)))
+    found = [by_key.keys, by_key.olds, by_key.news, by_key.at, by_key.firsts]
+    found += [bag.rows, bag.counts, bag.needs, bag.at, bag.all, bag.weights]
+    assert [len(each) for each in found] == [0] * 11

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
-from penstock.app.keeping import kept
+from penstock.app.keeping import Stop, kept
 from penstock.app.place import Place
 from penstock.app.sinks import redriven
 from penstock.app.stores import position_of
@@ -58,8 +58,8 @@ def _served(place: Place, pipeline: Pipeline, log: OrderedLog, tables: Path) -> 
     store = pipeline.options.store
     elsewhere = None if store is None else Elsewhere(partial(position_of, store, pipeline.name))
 
-    def resend(view: str, kind: str, limit: int | None) -> int:
-        return redriven(place, pipeline, log, view, kind=kind, limit=limit).get(kind, 0)
+    def resend(view: str, kind: str, limit: int, stop: Stop) -> int:
+        return redriven(place, pipeline, log, view, kind=kind, limit=limit, stop=stop).get(kind, 0)
 
     home = place.checkpoints(pipeline)
     return Served(log, pipeline, tables, home, sinks=place.sinks, elsewhere=elsewhere, resend=resend)

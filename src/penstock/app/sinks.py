@@ -63,7 +63,7 @@ def sinks_at_work(
         yield
 
 
-def redriven(
+def redriven(  # noqa: PLR0913 (which letters, and how many)
     place: Place,
     pipeline: Pipeline,
     log: OrderedLog,
@@ -71,12 +71,20 @@ def redriven(
     *,
     kind: str | None = None,
     limit: int | None = None,
+    stop: Stop = lambda: False,
 ) -> dict[str, int]:
-    """Sends the dead letters of a view's sinks again, or of its sink of one kind; how many of each kind were taken."""
+    """Sends the dead letters of a view's sinks again, or of its sink of one kind, at most so many of each, none after
+    `stop`; how many of each kind were taken.
+    """
     source = Source(log, pipeline.name, pipeline.view(view).name)
     known = {topic.name for topic in log.topics()}
+
+    def sent(courier: Courier) -> int:
+        path = redriven_path(place.sinks, source.view, courier.kind)
+        return redrive(source, courier, path, Disk(), limit=limit, stop=stop)
+
     return {
-        each.kind: redrive(source, each, redriven_path(place.sinks, source.view, each.kind), Disk(), limit=limit)
+        each.kind: sent(each)
         for each in _couriers(place, pipeline, source)
         if kind in (None, each.kind) and dead_topic(pipeline.name, source.view, each.kind) in known
     }

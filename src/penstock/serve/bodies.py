@@ -168,7 +168,7 @@ def troubles(*statuses: int) -> dict[int | str, dict[str, Any]]:
         404: "It does not exist.",
         406: "Rows cannot be given in such a form.",
         408: "The body did not come.",
-        409: "Something else was appended under this sequence.",
+        409: "Something else was appended under this sequence, or somebody else is at it.",
         410: "It is not kept any more.",
         413: "The body is too large.",
         415: "The body is not JSON.",

@@ -63,7 +63,7 @@ def web_of(served: Served, settings: Settings, *, tell: Tell | None = None) -> W
     app.include_router(writing.routes_of(served))
     app.include_router(browsing.routes_of(served))
     app.include_router(readers.routes_of(served))
-    app.include_router(sinks.routes_of(served))
+    app.include_router(sinks.routes_of(served, pulse))
     app.include_router(watching.routes_of(served))
     app.include_router(_state(served, registry))
     app.router.routes.extend(page_routes())

@@ -11,7 +11,7 @@ from penstock.text import parsed_json
 
 
 class Redrive(BaseModel):
-    """How many dead letters are delivered again, from the oldest on; without a limit all."""
+    """How many dead letters are delivered again, from the oldest on; without a limit all of a queue, 100 of a sink."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 

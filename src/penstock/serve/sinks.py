@@ -2,7 +2,7 @@
 be sent again.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -13,11 +13,12 @@ from pydantic import BaseModel, Field
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
-from penstock.errors import ServeError, ViewError
+from penstock.errors import BeingSent, DamagedNote, ServeError, ViewError
 from penstock.log import Entry
 from penstock.serve import bodies
 from penstock.serve.asking import json_answer
 from penstock.serve.browsing import RecordShown
+from penstock.serve.pulse import Pulse
 from penstock.serve.readers import LettersAsked
 from penstock.serve.records import record_fields
 from penstock.serve.redriving import BODY, asked
@@ -26,6 +27,8 @@ from penstock.views.sinks.again import first_waiting, redriven_path, waiting
 from penstock.views.sinks.delivering import dead_topic
 
 Kind = Literal["webhook", "email"]
+MOST = 100
+"""So many letters one request sends: a receiver that is slow takes seconds for each."""
 
 
 class SinkShown(BaseModel):
@@ -56,6 +59,7 @@ class Resent(BaseModel):
     view: str
     sink: Kind
     redriven: int
+    left: int = Field(description="Dead letters that still wait.")
 
 
 @dataclass(frozen=True)
@@ -69,7 +73,7 @@ class _Sink:
     resend: Resend
 
 
-def routes_of(served: Served) -> APIRouter:
+def routes_of(served: Served, pulse: Pulse) -> APIRouter:
     router = APIRouter(tags=["sinks"])
 
     @router.get("/sinks", response_model=Sinks, responses=bodies.troubles())
@@ -88,15 +92,18 @@ def routes_of(served: Served) -> APIRouter:
     @router.post(
         "/sinks/{view}/{sink}/redrive",
         response_model=Resent,
-        responses=bodies.troubles(404, 408, 413, 415, 502),
+        responses=bodies.troubles(404, 408, 409, 413, 415, 502),
         openapi_extra=BODY,
     )
     async def redrive(view: str, sink: str, request: Request) -> Response:
-        """Send dead letters again, each under the id that it had. The first that is not taken ends it."""
+        """Send dead letters again, each under the id that it had, at most 100 at once; `left` tells how many still
+        wait. The first that is not taken ends it. Refused while somebody else sends them.
+        """
         wanted = await asked(request)
         found = await run_in_threadpool(_named, served, view, sink)
-        sent = await run_in_threadpool(_sent, found, wanted.limit)
-        return json_answer({"view": found.view, "sink": found.kind, "redriven": sent})
+        sent = await run_in_threadpool(_sent, found, min(wanted.limit or MOST, MOST), lambda: pulse.stopping)
+        left = await run_in_threadpool(lambda: _dead(served, found, _topics(served)))
+        return json_answer({"view": found.view, "sink": found.kind, "redriven": sent, "left": left})
 
     return router
 
@@ -130,8 +137,11 @@ def _topics(served: Served) -> set[str]:
 
 
 def _shown(served: Served, sink: _Sink, known: set[str]) -> dict[str, Any]:
-    dead = waiting(served.log, sink.topic, sink.noted) if sink.topic in known else 0
-    return {"view": sink.view, "sink": sink.kind, "dead": dead, "letters": sink.topic}
+    return {"view": sink.view, "sink": sink.kind, "dead": _dead(served, sink, known), "letters": sink.topic}
+
+
+def _dead(served: Served, sink: _Sink, known: set[str]) -> int:
+    return waiting(served.log, sink.topic, sink.noted) if sink.topic in known else 0
 
 
 def _letters(served: Served, sink: _Sink) -> Iterator[dict[str, Any]]:
@@ -147,8 +157,10 @@ def _died(entry: Entry) -> dict[str, Any]:
     return {"offset": entry.offset, "attempts": entry.value["attempts"], "reason": entry.value["reason"]}
 
 
-def _sent(sink: _Sink, limit: int | None) -> int:
+def _sent(sink: _Sink, limit: int, stop: Callable[[], bool]) -> int:
     try:
-        return sink.resend(sink.view, sink.kind, limit)
+        return sink.resend(sink.view, sink.kind, limit, stop)
+    except (BeingSent, DamagedNote):
+        raise
     except ViewError as error:
         raise ServeError(error.primary, detail=error.detail, hint=error.hint, status=502) from error

@@ -21,8 +21,8 @@ from penstock.views import Lineage, Position, ViewReader, current
 from penstock.views.lookup import Lookup
 from penstock.views.step import View
 
-Resend = Callable[[str, str, int | None], int]
-"""Of a view, a kind of sink, at most so many; how many were taken."""
+Resend = Callable[[str, str, int, Callable[[], bool]], int]
+"""Of a view, a kind of sink, at most so many, until it is told to stop; how many were taken."""
 
 
 @dataclass

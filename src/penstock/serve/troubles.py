@@ -8,7 +8,9 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 from penstock.errors import (
+    BeingSent,
     DamagedLog,
+    DamagedNote,
     LogError,
     PenstockError,
     RecordsGone,
@@ -30,6 +32,8 @@ STATUS: tuple[tuple[type[PenstockError], int], ...] = (
     (DamagedLog, 500),
     (LogError, 400),
     (SchemaError, 422),
+    (BeingSent, 409),
+    (DamagedNote, 500),
     (ViewError, 400),
 )
 """The first that fits."""

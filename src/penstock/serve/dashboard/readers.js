@@ -21,13 +21,16 @@ export function readersPanel(main) {
     shown[name] = version;
     place.replaceChildren(make(found));
   };
-  const refresh = async () => {
-    const [some, others, rest] = await Promise.all([ask("groups"), ask("queues"), ask("sinks")]);
-    show("groups", groups, some.groups, groupTable);
-    show("queues", queues, others.queues, (found) => queueTable(found, (queue) => showLetters(letters, ofQueue(queue), refresh)));
-    show("sinks", sinks, rest.sinks, (found) => sinkTable(found, (sink) => showLetters(unsent, ofSink(sink), refresh)));
-  };
-  return every(2000, refresh, (error) => groups.replaceChildren(trouble(error)));
+  const asked = (name, place, make) => async () => show(name, place, (await ask(name))[name], make);
+  const failed = (name, place) => ({ message, detail, hint }) => show(name, place, { message, detail, hint }, trouble);
+  const someQueues = asked("queues", queues, (found) => queueTable(found, (queue) => showLetters(letters, ofQueue(queue), someQueues)));
+  const someSinks = asked("sinks", sinks, (found) => sinkTable(found, (sink) => showLetters(unsent, ofSink(sink), someSinks)));
+  const ends = [ // each by itself: one that cannot be shown hides no other
+    every(2000, asked("groups", groups, groupTable), failed("groups", groups)),
+    every(2000, someQueues, failed("queues", queues)),
+    every(2000, someSinks, failed("sinks", sinks)),
+  ];
+  return () => ends.forEach((end) => end());
 }
 
 const heads = (...names) => h("thead", {}, h("tr", {}, ...names.map((name) => {
@@ -68,7 +71,7 @@ const ofQueue = (queue) => ({
 });
 const ofSink = ({ view, sink, dead, letters }) => ({
   name: `${sink} of ${view}`, path: `sinks/${encodeURIComponent(view)}/${sink}`, topic: letters, dead, limit: "limit-of-sink", tries: "Attempts",
-  question: (some) => `The ${sink} of ${view} sends ${some} again, each under the id that it had.`, done: "taken",
+  question: (some) => `The ${sink} of ${view} sends ${some} again, each under the id that it had.`, done: "taken", most: 100, // as many as the server sends at once
 });
 
 async function showLetters(place, box, refresh) {
@@ -103,11 +106,12 @@ function lettersOf(box, letters, topic, again) {
 }
 
 async function redriven(box, limit, place) {
-  const some = limit === null ? "all dead letters" : plural(Math.min(limit, box.dead), "dead letter");
+  const most = Math.min(box.dead, box.most ?? Infinity);
+  const some = limit === null && most === box.dead ? "all dead letters" : plural(Math.min(limit ?? most, most), "dead letter");
   if (!await sure("Deliver again?", box.question(some), "Deliver again")) return false;
   try {
     const done = await ask(`${box.path}/redrive`, { body: { limit } });
-    announce(`${plural(done.redriven, "dead letter")} of ${box.name} ${box.done}`);
+    announce(`${plural(done.redriven, "dead letter")} of ${box.name} ${box.done}${done.left ? `, ${count(done.left)} left` : ""}`);
     return true;
   } catch (error) {
     place.append(trouble(error));

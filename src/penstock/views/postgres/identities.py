@@ -89,7 +89,7 @@ class Runs:
 
     @property
     def ends(self) -> Numbers:
-        return np.append(self.starts[1:], len(self.order))
+        return np.append(self.starts, len(self.order))[1:]
 
     def neighbours(self) -> tuple[Numbers, Numbers]:
         """The numbers of those that have an equal one before them, and of that one."""
@@ -112,7 +112,9 @@ def _firsts(halves: Numbers) -> Numbers:
 
 def _is_new(values: Numbers) -> Numbers:
     """Whether a row of values differs from the one before it."""
-    return np.concatenate([[True], (values[1:] != values[:-1]).any(axis=1)])
+    found = np.ones(len(values), bool)
+    found[1:] = (values[1:] != values[:-1]).any(axis=1)
+    return found
 
 
 def _spread(found: list[bytes], is_valid: Numbers) -> list[bytes | None]:

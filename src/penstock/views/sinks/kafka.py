@@ -12,7 +12,7 @@ from datetime import timedelta
 from itertools import dropwhile
 from typing import Any
 
-from penstock.errors import PenstockError, ViewError
+from penstock.errors import ViewError
 from penstock.log import Place, Record
 from penstock.log.kafka import KafkaLog
 from penstock.log.records import Epoch
@@ -54,7 +54,7 @@ class TopicSink:
         """Appends what comes, until `stop` says so; without it, what is there now."""
         try:
             self._run(stop, well)
-        except PenstockError:
+        except Exception:
             self._notes.failed()
             raise
 

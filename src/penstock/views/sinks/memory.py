@@ -84,7 +84,8 @@ class Memory:
 
 class Notes:
     """Of a sink that keeps its place elsewhere: how far it is, and how often it has failed since, for those who watch.
-    What is in the file counts for nobody else; without one, nothing has gone out yet.
+    What is in the file counts for nobody else: where it cannot be written, it is as it was, and nothing stops. Without
+    one, nothing has gone out yet.
     """
 
     def __init__(self, log: OrderedLog, path: Path, disk: Disk) -> None:
@@ -97,14 +98,15 @@ class Notes:
 
     def failed(self) -> None:
         found = None
-        with suppress(ViewError):  # what has failed is to be told, not this
+        with suppress(ViewError, OSError):  # what has failed is to be told, not this
             found = held_in(self._path)
         held = found if found is not None and found.log == self._log.identity else Held(self._log.identity, 0)
         self._keep(replace(held, attempts=held.attempts + 1))
 
     def _keep(self, held: Held) -> None:
-        self._path.parent.mkdir(parents=True, exist_ok=True)
-        _write(self._disk, self._path, held)
+        with suppress(OSError):
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            _write(self._disk, self._path, held)
 
 
 def _write(disk: Disk, path: Path, held: Held) -> None:
