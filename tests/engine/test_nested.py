@@ -14,6 +14,8 @@ from tests.engine.nested_cards import DECKS
 from tests.engine.nested_stories import VIEWS, tell
 
 SEED, STORIES = 12, 3
+FOUND = (3, 2)
+"""A story that was not right once: the first rows of a subquery for each row, over grouping sets."""
 WORDS = (
     *("LEFT JOIN", "RIGHT JOIN", "FULL JOIN", "CROSS JOIN", "LEFT SEMI JOIN", "LEFT ANTI JOIN", "<=>", "BETWEEN"),
     *("SELECT DISTINCT", "UNION ALL", "UNION (", "INTERSECT (", "INTERSECT ALL", "EXCEPT (", "EXCEPT ALL"),
@@ -28,9 +30,9 @@ WORDS = (
 
 @pytest.mark.spark
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("story", range(STORIES))
-def test_nested_queries_equal_batch(bench: Callable[..., Bench], story: int) -> None:
-    tell(bench, SEED, story)
+@pytest.mark.parametrize(("seed", "story"), [*((SEED, story) for story in range(STORIES)), FOUND])
+def test_nested_queries_equal_batch(bench: Callable[..., Bench], seed: int, story: int) -> None:
+    tell(bench, seed, story)
 
 
 def test_the_stories_use_every_construct() -> None:

@@ -18,9 +18,21 @@ import org.apache.spark.sql.types.IntegerType
 object Ties {
   def broken(analyzed: LogicalPlan): LogicalPlan = InlineCTE(alwaysInline = true)(analyzed).transformUpWithSubqueries {
     case window: Window if window.windowExpressions.exists(depends) => apart(window)
-    case limit @ GlobalLimit(_, _) => limit.withNewChildren(Seq(sorted(limit.child)))
+    case limit @ GlobalLimit(_, child) => beneath(limit.withNewChildren(Seq(sorted(child))).asInstanceOf[UnaryNode])
     case join: AsOfJoin => AsOfTimes.tied(join, rest(join.rightSortExprs.map(SortOrder(_, Ascending)), join.right.output).map(_.child))
-    case offset @ Offset(_, child) if !child.isInstanceOf[GlobalLimit] => offset.withNewChildren(Seq(sorted(child)))
+    case offset @ Offset(_, child) if !child.isInstanceOf[GlobalLimit] => beneath(offset.withNewChildren(Seq(sorted(child))).asInstanceOf[UnaryNode])
+  }
+
+  /** A limit right above its order, beneath a projection that stood between them: in a subquery that refers to other rows, Spark counts the first ones
+    * for each of these, and sees no order through a projection.
+    */
+  private def beneath(limit: UnaryNode): LogicalPlan = limit.child match {
+    case Project(items, sort: Sort) => Project(items, limit.withNewChildren(Seq(sort)))
+    case inner @ (_: LocalLimit | _: Offset) => beneath(inner.asInstanceOf[UnaryNode]) match {
+      case Project(items, rows) => Project(items, limit.withNewChildren(Seq(rows)))
+      case _ => limit
+    }
+    case _ => limit
   }
 
   /** The rows beneath a LIMIT or an OFFSET in an order that leaves nothing open. */
