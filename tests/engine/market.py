@@ -4,6 +4,7 @@ The views wait for time in every way there is: windows in slices, frames that sl
 time, windows and sessions that late rows correct, late rows that are only counted.
 """
 
+from collections import Counter
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -48,6 +49,15 @@ CREATE VIEW dropped WITH (emit = 'final', late = 'drop') AS
 """
 
 
+def _late(log: Log, pipeline: str, lineage: int) -> Counter[str]:
+    """How many rows came too late for each view, as the frames of all batches say."""
+    counted = Counter[str]()
+    for header in log.frames():
+        if (header.note.get("pipeline"), header.note.get("lineage")) == (pipeline, lineage):
+            counted.update(header.note.get("late", {}))
+    return counted
+
+
 @dataclass
 class Market(Shop):
     declarations = Shop.declarations + DECLARATIONS
@@ -81,6 +91,8 @@ class Market(Shop):
         undisturbed = self._undisturbed(log, spark)
         for name in [*(view.name for view in self.pipeline.views), *map(late_rows, self.punctual)]:
             assert folded(log, undisturbed.topic(name)) == folded(log, self.topic(name, lineage)), name
+        counted = _late(log, undisturbed.pipeline, undisturbed.number)
+        assert _late(log, self.pipeline.name, lineage) == counted and counted["dropped"] > 0
 
     def _undisturbed(self, log: Log, spark: SparkSession) -> Lineage:
         known, session = self.pipeline, spark.newSession()

@@ -73,13 +73,15 @@ class Batches:
         check_size(batch, found)
         self._on_stage(Stage.STATE_COMMITTED, batch)
         computed = perf_counter()
-        note = {
+        note: dict[str, Any] = {
             "pipeline": self._lineage.pipeline,
             "lineage": self._lineage.number,
             "batch": batch,
             "from": start,
             "until": end,
         }
+        if late := {view: count for view, count in found.late.items() if count}:
+            note["late"] = late
         done = self._append(found, batch, note)
         if done.repeated:
             self._check_same(batch, note)
