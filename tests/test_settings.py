@@ -53,6 +53,11 @@ def test_the_users_jars_stand_beside_the_kernel() -> None:
     assert chosen(spark_sql_extensions="mine.More")["spark.sql.extensions"].endswith("penstock.Extensions,mine.More")
 
 
+def test_rules_that_the_user_leaves_out_are_left_out_too() -> None:
+    left_out = chosen(spark_sql_optimizer_excludedRules="mine.Rule")["spark.sql.optimizer.excludedRules"]
+    assert left_out.endswith("PushProjectionThroughLimitAndOffset,mine.Rule")
+
+
 def test_the_users_class_path_stands_behind_the_kernel() -> None:
     assert (
         chosen(spark_driver_extraClassPath="mine.jar")["spark.driver.extraClassPath"] == f"{KERNEL}{os.pathsep}mine.jar"

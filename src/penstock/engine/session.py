@@ -59,6 +59,8 @@ _DEFAULTS: Final[Mapping[str, str]] = {
     "spark.sql.codegen.cache.maxEntries": "5000",
     # Spark takes closures apart in every batch; with this it does for fewer of them.
     "spark.sql.execution.usePartitionEvaluator": "true",
+    # It takes a subquery in SELECT beneath the LIMIT of the rows, and another rule then their order away.
+    "spark.sql.optimizer.excludedRules": "org.apache.spark.sql.catalyst.optimizer.PushProjectionThroughLimitAndOffset",
     # Python functions stay whole in their plans, where a fingerprint is taken of them.
     "spark.broadcast.UDFCompressionThreshold": "1g",
     "spark.sql.join.asofJoin.enabled": "true",
@@ -75,6 +77,7 @@ _ADDED: Final[Mapping[str, str]] = {
     "spark.driver.extraJavaOptions": " ",
     "spark.driver.extraClassPath": os.pathsep,
     "spark.sql.extensions": ",",
+    "spark.sql.optimizer.excludedRules": ",",
 }
 
 
