@@ -24,6 +24,12 @@ RATES = """
 """
 pytestmark = pytest.mark.spark
 
+LOOKED_UP = """
+    CREATE TABLE orders (id BIGINT PRIMARY KEY, customer BIGINT);
+    CREATE TABLE people (id BIGINT PRIMARY KEY, customer BIGINT, city STRING);
+    CREATE VIEW placed AS SELECT id, (SELECT city FROM people p WHERE p.customer = o.customer) AS city FROM orders o;
+"""
+
 
 def rate(number: int, kind: str | None, value: int | None) -> dict[str, Any]:
     return {"id": number, "kind": kind, "rate": value}
@@ -79,4 +85,16 @@ def test_the_error_names_the_view_and_its_place(bench: Callable[..., Bench]) -> 
     made = bench(RATES)
     made.append({"rates": [rate(1, "now", 3), rate(2, "now", 4)]})
     with refused("engine/single-several"):
+        made.drain()
+
+
+def test_a_look_up_that_finds_several_rows_stops_the_batch_where_somebody_asks(bench: Callable[..., Bench]) -> None:
+    made = bench(LOOKED_UP)
+    people = [{"id": each, "customer": each // 2, "city": "Bern"} for each in range(3)]
+    made.append({"people": people, "orders": [{"id": 1, "customer": 1}, {"id": 2, "customer": 7}]})
+    made.drain()
+    made.check()
+    assert sorted(made.content("placed"), key=str) == [{"id": 1, "city": "Bern"}, {"id": 2, "city": None}]
+    made.append({"orders": [{"id": 3, "customer": 0}]})
+    with pytest.raises(EngineError, match="a query inside an expression gives several rows"):
         made.drain()

@@ -1,9 +1,9 @@
 package org.apache.spark.sql.penstock
 
 import org.apache.spark.sql.catalyst.expressions._
-import org.apache.spark.sql.catalyst.expressions.aggregate.{AggregateExpression, AggregateFunction, Complete, Count}
-import org.apache.spark.sql.catalyst.planning.PhysicalAggregation
-import org.apache.spark.sql.catalyst.plans.{Inner, LeftAnti, LeftOuter}
+import org.apache.spark.sql.catalyst.expressions.aggregate.{AggregateExpression, AggregateFunction, Complete, Count, First}
+import org.apache.spark.sql.catalyst.planning.{ExtractEquiJoinKeys, PhysicalAggregation}
+import org.apache.spark.sql.catalyst.plans.{Inner, LeftAnti, LeftOuter, LeftSingle}
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.types.IntegerType
 
@@ -12,6 +12,7 @@ object Rewriting {
   def apply(optimized: LogicalPlan): LogicalPlan = optimized.transformUp {
     case join @ Join(left, right, LeftAnti, Some(NotIn(l, r)), _) if l.references.subsetOf(left.outputSet) && r.references.subsetOf(right.outputSet) =>
       notIn(join, l, r)
+    case join @ Join(_, _, LeftSingle, _, _) => lookedUp(join)
     case aggregate: Aggregate if Session.of(aggregate).isDefined => Session.grouped(aggregate)
     case aggregate: Aggregate if asks(aggregate.aggregateExpressions) => answered(inTwo(aggregate))
     case node if asks(node.expressions) => answered(node)
@@ -57,6 +58,25 @@ object Rewriting {
     val facts = Aggregate(Nil, Seq(any, nulls), join.right)
     val both = Join(unmatched, facts, Inner, None, JoinHint.NONE)
     Project(join.left.output, Filter(Or(Not(any.toAttribute), And(Not(nulls.toAttribute), IsNotNull(l))), both))
+  }
+
+  /** A subquery that finds one row for each row of the left side, by equality: the right side's rows are put together by their key, and a key that has
+    * several of them fails where somebody asks for it. Other conditions stay as they are.
+    */
+  private def lookedUp(join: Join): LogicalPlan = join match {
+    case ExtractEquiJoinKeys(_, asking, keys, None, _, _, _, _) if keys.nonEmpty =>
+      val named = keys.map(key => Alias(key, "key")())
+      val found = Alias(whole(First(CreateStruct(join.right.output), ignoreNulls = false)), "found")()
+      val times = Alias(whole(Count(Literal(1))), "times")()
+      val rows = Aggregate(keys, named ++ Seq(found, times), join.right)
+      val equal = asking.zip(named).map { case (l, r) => EqualTo(l, r.toAttribute): Expression }.reduce(And(_, _))
+      val columns = join.right.output.zipWithIndex.map { case (column, i) =>
+        val one = GetStructField(found.toAttribute, i, Some(column.name))
+        val failing = new RaiseError(Literal("a query inside an expression gives several rows")).copy(dataType = column.dataType)
+        Alias(If(GreaterThan(times.toAttribute, Literal(1L)), failing, one), column.name)(column.exprId)
+      }
+      Project(join.left.output ++ columns, Join(join.left, rows, LeftOuter, Some(equal), JoinHint.NONE))
+    case _ => join
   }
 
   private def whole(f: AggregateFunction): AggregateExpression = AggregateExpression(f, Complete, isDistinct = false)
