@@ -23,7 +23,7 @@ from penstock.views import catch_up
 from services.redis import Server
 from tests.serve.client import Client
 from tests.serve.conftest import PIPELINE, Place
-from tests.serve.test_state import metrics
+from tests.serve.test_state import metrics, soon
 from tests.texts import refused
 from tests.views import redis
 from tests.views.shop import spend
@@ -242,6 +242,6 @@ def test_of_a_store_that_is_elsewhere_it_is_told_where_it_stands(place: Place, s
     with served_pipeline(place_of(place.folder), Settings(port=0)) as at:
         client = Client(at.url)
         client.get("/views/spend/row", key="Zug", after=f"1.{after}")
-        ready, found = client.get("/ready").json, metrics(client)
-    assert (ready["lag"], ready["store"]) == (0, {"reachable": True, "lag": 1})
-    assert (found["penstock_store_up"], found["penstock_store_frame"]) == (1, frame)
+        assert soon(lambda: client.get("/ready").json["store"] == {"reachable": True, "lag": 1})
+        found = metrics(client)
+    assert (found["penstock_lag_frames"], found["penstock_store_frame"]) == (0, frame)
