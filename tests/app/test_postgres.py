@@ -20,6 +20,11 @@ CREATE VIEW spend WITH (index = 'orders') AS
   SELECT city, count(*) AS orders, sum(amount) AS spend FROM orders GROUP BY city;
 CREATE VIEW lines AS SELECT city, amount FROM orders;
 """
+CHANGED = [
+    'pipeline "shop" is not what it was when its answers were begun',
+    "  detail: What changed: view spend.",
+    "  hint:   To compute its answers anew from the log: penstock reset .",
+]
 
 
 @pytest.fixture(scope="module")
@@ -42,13 +47,17 @@ def test_a_pipeline_keeps_its_views_in_postgresql(postgres: Server, tmp_path: Pa
     assert asked(postgres, f'SELECT city, orders FROM "{schema}".spend ORDER BY city') == [("Bern", 3), (None, 4)]
     penstock(folder, "verify")
     assert not (folder / ".penstock" / "views.sqlite").exists()
-    (folder / "pipeline.sql").write_text(text.replace("SELECT city, count", "SELECT upper(city) AS city, count"))
+    (folder / "pipeline.sql").write_text(text.replace("SELECT city, count", "SELECT upper(city) AS town, count"))
+    assert penstock(folder, "run", "--once", code=1).splitlines()[-3:] == CHANGED
+    assert asked(postgres, f'SELECT city FROM "{schema}".spend ORDER BY city') == [("Bern",), (None,)]
     penstock(folder, "reset")
     penstock(folder, "run", "--once")
-    assert asked(postgres, f'SELECT city FROM "{schema}".spend ORDER BY city') == [("BERN",), (None,)]
+    assert asked(postgres, f'SELECT town FROM "{schema}".spend ORDER BY town') == [("BERN",), (None,)]
 
 
-def penstock(folder: Path, *arguments: str) -> None:
+def penstock(folder: Path, *arguments: str, code: int = 0) -> str:
+    """Ends with that code; what it said."""
     command = [sys.executable, "-c", "from penstock.cli import main; main()", *arguments]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=250, check=False)
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == code, done.stderr
+    return done.stderr

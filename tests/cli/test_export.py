@@ -3,10 +3,12 @@
 import os
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.feather
 import pyarrow.parquet as pq
 import pytest
 
+from penstock.cli import export
 from penstock.log import Log
 from penstock.views import SqliteStore, catch_up
 from tests.cli.conftest import Penstock
@@ -46,5 +48,24 @@ def test_rows_are_chosen_and_other_files_are_refused(penstock: Penstock, folder:
     assert pq.read_table(chosen).to_pylist() == ROWS[:3]
     ran = penstock.run("view", "spend", "--pipeline", folder, "--export", folder / "spend.xlsx")
     assert (ran.code, "names no form for rows" in ran.err) == (1, True)
-    ran = penstock.run("view", "spend", "--pipeline", folder, "--export", folder / "no/spend.arrow")
-    assert (ran.code, "cannot be written" in ran.err) == (1, True)
+    for nowhere in ("no/spend.arrow", "few.parquet/spend.arrow"):
+        ran = penstock.run("view", "spend", "--pipeline", folder, "--export", folder / nowhere)
+        assert (ran.code, "cannot be written" in ran.err) == (1, True)
+
+
+@pytest.mark.parametrize("name", ["spend.parquet", "spend.arrow"])
+def test_an_export_that_fails_midway_leaves_the_file_that_was_there(
+    penstock: Penstock, folder: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = folder / name
+    penstock.run("view", "spend", "--pipeline", folder, "--export", file)
+    before = file.read_bytes()
+
+    def half(_: pa.Table, path: str) -> None:
+        Path(path).write_bytes(before[: len(before) // 2])
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setitem(export.WRITERS, file.suffix, half)
+    ran = penstock.run("view", "spend", "--pipeline", folder, "--export", file)
+    assert (ran.code, ran.err) == (1, f'"{file}" cannot be written\n  detail: No space left on device.\n')
+    assert (file.read_bytes(), sorted(os.listdir(folder))) == (before, [".penstock", name])

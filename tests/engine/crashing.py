@@ -1,10 +1,12 @@
 """Runs of a pipeline in process groups of their own, Python and Java, that die: as a whole, or Python alone."""
 
+import json
 import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -91,8 +93,10 @@ def started(*command: str, alone: bool = False) -> Iterator[Running]:
 
 
 def run_and_die(business: Business, log: Log, death: Death, *, frames: int = FRAMES) -> int | None:
-    """Runs until it dies, while frames come in; the batch that it died at, if it died at a stage."""
-    place = [(death.stage or Stage.PLANNED).value, str(death.count), "alone" if death.alone else "together"]
+    """Runs until it dies, while frames come in. The batch that it died at; if that was at any moment, the last one
+    that it said was in the store, if there was one.
+    """
+    place = [(death.stage or Stage.STORED).value, str(death.count), "alone" if death.alone else "together"]
     with started(*VICTIM, str(business.folder), *place, alone=death.alone) as run:
         # A store that is behind catches up before the run is ready, and may die of it.
         run.until(lambda: "ready" in run.said() or run.process.poll() == -signal.SIGKILL)
@@ -100,7 +104,8 @@ def run_and_die(business: Business, log: Log, death: Death, *, frames: int = FRA
         if death.stage is None:
             run.kill(alone=death.alone)
         assert run.wait() == -signal.SIGKILL, run.errors()
-        return int(run.said()[-1]) if death.stage else None
+        batches = [int(line) for line in run.said() if line.isdecimal()]
+        return batches[-1] if batches else None
 
 
 def feed(business: Business, log: Log, run: Running, seconds: float, frames: int) -> None:
@@ -118,3 +123,10 @@ def drained(business: Business, *, max_records_per_batch: int = 1000) -> tuple[i
     business.declare(max_records_per_batch=max_records_per_batch)
     with started(*PENSTOCK, str(business.folder), "--once") as run:
         return run.wait(), run.errors()
+
+
+def write_stories(path: Path, stories: Sequence[Mapping[str, Any]]) -> None:
+    """For the record: how often runs died where, and all stories."""
+    hits = Counter(kill["at"] for story in stories for kill in story["kills"])
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(json.dumps({"hits": hits, "stories": stories}, indent=1) + "\n")

@@ -5,8 +5,6 @@ which nobody kills. A story is one shop at a market, whose run is killed again a
 its checkpoint; seeds, deaths and outcomes of all stories are in results/kills.json, which a soak writes.
 """
 
-import json
-from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from random import Random
@@ -18,7 +16,7 @@ from pyspark.sql import SparkSession
 from penstock.engine.stages import Stage
 from penstock.log import Log
 from tests.effort import SOAK
-from tests.engine.crashing import Death, drained, run_and_die
+from tests.engine.crashing import Death, drained, run_and_die, write_stories
 from tests.engine.market import Market
 from tests.engine.power import Watched, watched
 
@@ -34,9 +32,7 @@ def stories() -> Iterator[list[dict[str, Any]]]:
     told: list[dict[str, Any]] = []
     yield told
     if SOAK:
-        hits = Counter(kill["at"] for story in told for kill in story["kills"])
-        RESULTS.parent.mkdir(exist_ok=True)
-        RESULTS.write_text(json.dumps({"hits": hits, "stories": told}, indent=1) + "\n")
+        write_stories(RESULTS, told)
 
 
 def deaths(random: Random) -> list[Death]:

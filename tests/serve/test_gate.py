@@ -2,6 +2,7 @@
 
 import json
 import socket
+from collections.abc import Iterator
 from contextlib import suppress
 from http.client import HTTPConnection
 from pathlib import Path
@@ -11,14 +12,20 @@ import pytest
 
 from penstock.app import place_of
 from penstock.app.serving import served_pipeline
+from penstock.app.stores import opened_store
 from penstock.errors import PenstockError, ServeError
+from penstock.model.stores import OnRedis
 from penstock.serve import Limits, Settings, patience
 from penstock.serve.server import serving
 from penstock.serve.settings import address_of, hashed, is_loopback, tokens_in
 from penstock.serve.telling import teller
+from penstock.views import catch_up
+from services.redis import Server
 from tests.serve.client import Client
 from tests.serve.conftest import PIPELINE, Place
+from tests.serve.test_state import metrics, soon
 from tests.texts import refused
+from tests.views import redis
 from tests.views.shop import spend
 
 READ, WRITE = "r" * 20, "w" * 20
@@ -215,3 +222,26 @@ def test_a_pipeline_whose_store_is_elsewhere_is_served_too(place: Place) -> None
         assert client.get("/ready").json["lag"] == 0
         assert client.rows("spend") == [{"city": "Bern", "orders": 1, "spend": "1.00"}]
     assert not place.store.exists()
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    yield from redis.server_for_tests()
+
+
+@pytest.mark.redis
+def test_of_a_store_that_is_elsewhere_it_is_told_where_it_stands(place: Place, server: Server) -> None:
+    (place.folder / "pipeline.sql").write_text(f"SET store = '{server.url}';{PIPELINE}")
+    place.shop.until = place.log.mark().next_frame
+    frame = place.shop.batch(spend=[(None, spend("Bern", 1))])
+    with opened_store(OnRedis(server.url), "shop") as store:
+        catch_up(place.log, "shop", store)
+    place.log.append("orders", [{"id": 1}])
+    place.shop.until = place.log.mark().next_frame
+    after = place.shop.batch(spend=[(None, spend("Zug", 1))])
+    with served_pipeline(place_of(place.folder), Settings(port=0)) as at:
+        client = Client(at.url)
+        client.get("/views/spend/row", key="Zug", after=f"1.{after}")
+        assert soon(lambda: client.get("/ready").json["store"] == {"reachable": True, "lag": 1})
+        found = metrics(client)
+    assert (found["penstock_lag_frames"], found["penstock_store_frame"]) == (0, frame)

@@ -7,10 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from penstock.errors import ViewError
 from penstock.views import Lineage, Position, SqliteStore, Step, Store, ViewReader
+from penstock.views.parquet import ParquetStore
 from penstock.views.postgres import PostgresStore, rows_in
 from penstock.views.testing import check_store
 from services.postgres import Server
@@ -34,6 +36,29 @@ def test_postgresql_passes(postgres: Server, schema: str) -> None:
         return [row for piece in pieces for row in pa.RecordBatch.from_struct_array(piece).to_pylist()]
 
     check_store(lambda: PostgresStore(postgres.url(), schema), rows, kills=KILLS)
+
+
+def rows_of_files(store: Store, view: str) -> Iterable[Any]:
+    assert isinstance(store, ParquetStore)
+    files = sorted((store.path / "current" / view).glob("*.parquet"))
+    return [row for file in files for row in pq.ParquetFile(file).read(use_threads=False).to_pylist()]
+
+
+def test_a_store_of_files_passes(path: Path) -> None:
+    check_store(lambda: ParquetStore(path), rows_of_files, kills=KILLS, kept="files")
+
+
+class ForgetfulFiles(ParquetStore):
+    """Takes the steps of a call one by one."""
+
+    def apply(self, steps: Sequence[Step]) -> None:
+        for step in steps:
+            super().apply([step])
+
+
+def test_a_store_of_files_that_breaks_a_promise_is_found(path: Path) -> None:
+    with pytest.raises(AssertionError, match="was refused, but the position went on"):
+        check_store(lambda: ForgetfulFiles(path), rows_of_files, kept="files")
 
 
 class Forgetful(SqliteStore):

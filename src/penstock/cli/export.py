@@ -1,10 +1,12 @@
 """`penstock view --export`: the rows of a view as one file, with the position at which they are right.
 
 The file is there whole or not at all, also after a crash: it is written under another name, synced, and then renamed.
+Until then one that was there before stays.
 """
 
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pyarrow as pa
@@ -41,8 +43,10 @@ def export(answer: Answer, path: Path) -> None:
         unfinished.replace(path)
         _sync(path.parent)
     except OSError as error:
-        unfinished.unlink(missing_ok=True)
         raise CommandError(f'"{path}" cannot be written', detail=f"{error.strerror or error}.") from error
+    finally:
+        with suppress(OSError):  # it has its name by now, or there was no place for it
+            unfinished.unlink()
 
 
 def _sync(path: Path) -> None:

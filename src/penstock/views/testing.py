@@ -25,7 +25,7 @@ from typing import IO, Any
 import pyarrow as pa
 
 from penstock.schema import Schema, arrow_schema, parse_schema
-from penstock.views.step import Change, Lineage, Position, Row, Step, View
+from penstock.views.step import Change, Kept, Lineage, Position, Row, Step, View
 from penstock.views.store import Store
 
 KEYED = View("totals", parse_schema("name STRING, n BIGINT, total DECIMAL(12,2), share DOUBLE"), key=("name",))
@@ -40,12 +40,15 @@ Opener = Callable[[], Store]
 Reader = Callable[[Store, str], Iterable[Mapping[str, Any]]]
 
 
-def check_store(open_store: Opener, rows: Reader, *, seed: int = 0, batches: int = 40, kills: int = 0) -> None:
+def check_store(
+    open_store: Opener, rows: Reader, *, seed: int = 0, batches: int = 40, kills: int = 0, kept: Kept = "table"
+) -> None:
     """Tells a new store a story. `open_store` opens it, again and again, the way a program does that was started anew;
     `rows` are those of a view in it, with the values that they came with. With `kills`, processes that write to it are
-    killed: for stores that outlive one.
+    killed: for stores that outlive one. A store of views that are `kept` as files is told of rows that come only, and
+    must refuse one that leaves.
     """
-    kit = _Kit(open_store, rows, Random(seed))
+    kit = _Kit(open_store, rows, Random(seed), kept)
     first, second = kit.story(1, (KEYED, BAG), batches + STEPS_A_KILL * kills), kit.story(2, (OTHER, BAG), batches // 2)
     assert open_store().position() is None, "a store that is new has no position"
     kit.begin(first)
@@ -76,13 +79,14 @@ class _Interrupted(Exception):
 
 
 class _Kit:
-    def __init__(self, open_store: Opener, rows: Reader, random: Random) -> None:
+    def __init__(self, open_store: Opener, rows: Reader, random: Random, kept: Kept) -> None:
         self._open = open_store
         self._rows = rows
         self._random = random
+        self._kept = kept
 
     def story(self, number: int, views: tuple[View, ...], batches: int) -> _Story:
-        lineage = Lineage("kit", number, number * 10_000, views)
+        lineage = Lineage("kit", number, number * 10_000, tuple(replace(view, kept=self._kept) for view in views))
         held = {view.name: list[Row]() for view in views}
         story = _Story(lineage, [], {lineage.frame: _counted(held)})
         for batch in range(batches):
@@ -95,8 +99,10 @@ class _Kit:
     def _change(self, view: View, held: list[Row]) -> Change | None:
         """Changes the rows that are held, and tells how."""
         pairs: list[tuple[Row | None, Row | None]] = []
-        for name in self._random.sample(NAMES, self._random.randrange(len(NAMES))):
-            old = next((row for row in held if row["name"] == name), None)
+        grows = self._kept == "files"
+        for each in self._random.sample(NAMES, self._random.randrange(len(NAMES))):
+            name = f"{each} {len(held)}" if grows and view.key else each  # a key of its own
+            old = None if grows else next((row for row in held if row["name"] == name), None)
             new = self._row(view, name) if old is None or self._random.random() < 0.7 else None
             if view.key or new is None:
                 pairs.append((old, new))
@@ -140,10 +146,13 @@ class _Kit:
                 self._check(story, store, "opened anew")
 
     def interrupt(self, story: _Story) -> None:
-        """A switch whose steps end with an error leaves everything as it was."""
-        store = self._open()
-        later = replace(story.lineage, frame=story.lineage.frame + 9_000)
-        self._refused(story, lambda: store.switch(later, _broken(story.steps[:2])), "a switch that was interrupted")
+        """A switch whose steps end with an error leaves everything as it was. Files are never filled again in the same
+        lineage, tables are where changes were compacted.
+        """
+        store, number = self._open(), story.lineage.number + (self._kept == "files")
+        later = replace(story.lineage, number=number, frame=story.lineage.frame + 9_000)
+        steps = [replace(step, position=replace(step.position, lineage=number)) for step in story.steps[:2]]
+        self._refused(story, lambda: store.switch(later, _broken(steps)), "a switch that was interrupted")
 
     def refuse(self, story: _Story) -> None:
         """What does not fit is refused, and with it all that came in the same call."""
