@@ -131,7 +131,6 @@ class Scene:
             "letters": 0,
             "watermarks": {"purchases": (START + 5 * MINUTE).isoformat()},
             "state_bytes": 40_000 + 2_000 * batch,
-            "state_rows": None,
         }
 
 
