@@ -17,6 +17,7 @@ from tests.cli.test_processes import shown
 from tests.texts import assert_golden
 
 DEMO = [sys.executable, "-c", "from penstock.cli import main; main()", "demo"]
+ROOT = Path(__file__).parents[1]
 PROMPT_SECONDS = 20
 TESTS_ONLY = ("SPARK_SUBMIT_OPTS", "SPARK_LOCAL_DIRS")
 
@@ -86,6 +87,13 @@ def test_a_demo_that_is_interrupted_ends_promptly_and_leaves_nothing_behind(surr
     assert 0 <= said.result().find("starting Spark") < said.result().find("stopping")
     assert took < PROMPT_SECONDS
     surroundings.assert_clean()
+
+
+@pytest.mark.parametrize(("asked", "command"), [([], "penstock demo"), (["KEEP=1"], "penstock demo --keep")])
+def test_make_keeps_the_demo_open_only_where_that_is_asked_for(asked: list[str], command: str) -> None:
+    outside = {name: text for name, text in os.environ.items() if not name.startswith("MAKE") and name != "KEEP"}
+    said = subprocess.check_output(["make", "-n", "demo", *asked], cwd=ROOT, env=outside, text=True)
+    assert said.rstrip().endswith(f"/{command}")
 
 
 def test_changed_rows_are_signed_and_stand_by_their_key() -> None:

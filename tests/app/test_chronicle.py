@@ -70,7 +70,6 @@ def test_a_batch_is_written_with_what_all_say_of_it(log: Log) -> None:
             "letters": 4,
             "watermarks": {"orders": "2024-01-01T00:00:00+00:00"},
             "state_bytes": 120,
-            "state_rows": None,
         }
     ]
 

@@ -46,7 +46,7 @@ MINUTE = timedelta(minutes=1)
 CITIES = ("Bern", "Lima", "Oslo", "Rome")
 
 
-def _node(kind: str, title: str, detail: str, **more: Any) -> dict[str, Any]:
+def node(kind: str, title: str, detail: str, **more: Any) -> dict[str, Any]:
     at = f"#{title}" if kind == "operator" else f"{kind}:{title}"
     return {
         "id": at,
@@ -65,14 +65,14 @@ PLAN: dict[str, Any] = {
     "log": "shop/.penstock/log",
     "lineage": 1,
     "nodes": [
-        _node("source", "purchases", "stream (id, city, amount, at), event time at, watermark 10 seconds"),
-        _node("operator", "aggregate", "aggregate by city: count(1) AS orders, sum(amount) AS spend", level=1,
-              state="unbounded: it grows with purchases",
-              warning="the state of #1 is unbounded: it grows with purchases"),
-        _node("operator", "windows", "windows of 1 minute by city: count(1) AS orders", level=1,
-              state="freed as time goes on"),
-        _node("view", "spend", "(city, orders, spend), key city; a table and its changes", level=0),
-        _node("view", "per_minute", "(window, city, orders), key window, city; a table and its changes", level=0),
+        node("source", "purchases", "stream (id, city, amount, at), event time at, watermark 10 seconds"),
+        node("operator", "aggregate", "aggregate by city: count(1) AS orders, sum(amount) AS spend", level=1,
+             state="unbounded: it grows with purchases",
+             warning="the state of #1 is unbounded: it grows with purchases"),
+        node("operator", "windows", "windows of 1 minute by city: count(1) AS orders", level=1,
+             state="freed as time goes on"),
+        node("view", "spend", "(city, orders, spend), key city; a table and its changes", level=0),
+        node("view", "per_minute", "(window, city, orders), key window, city; a table and its changes", level=0),
     ],
     "edges": [
         ["source:purchases", "#aggregate"],
@@ -131,7 +131,6 @@ class Scene:
             "letters": 0,
             "watermarks": {"purchases": (START + 5 * MINUTE).isoformat()},
             "state_bytes": 40_000 + 2_000 * batch,
-            "state_rows": None,
         }
 
 

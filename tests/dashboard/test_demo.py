@@ -49,6 +49,7 @@ def test_the_graph_of_the_demo_is_drawn_and_its_batches_come(page: Page, demo: s
     page.open(demo)
     page.wait("document.querySelectorAll('.graph .source').length === 2")
     assert page.value("[...document.querySelectorAll('.graph .view .title')].map((e) => e.textContent)") == list(VIEWS)
+    assert page.value(shows(".graph .caption", "Level 1"))
     page.wait("document.querySelector('#state-text').textContent === 'running'")
     labels = "[...document.querySelectorAll('.graph .source')].map((node) => node.ariaLabel).join()"
     page.wait(f"/Source orders: ([1-9]|0\\.[0-9]*[1-9])/.test({labels})")

@@ -1,22 +1,33 @@
 """The dashboard's panels in a real browser: what they show, and that it follows what happens."""
 
 import json
+from collections.abc import Iterator
+from datetime import UTC, timedelta
 from itertools import pairwise
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
 
+from penstock.log import Log
 from penstock.serve import Settings
 from services.chromium import Page
 from tests.app.receivers import Answer
 from tests.dashboard.conftest import pictured
 from tests.dashboard.looking import click, fill, shows, text_of
-from tests.dashboard.scene import ORDERS, PLAN, Scene, scene, spend
+from tests.dashboard.scene import ORDERS, PLAN, Scene, node, order, scene, spend
 from tests.views.shop import Declared, Shop
 
 ROWS = "[...document.querySelectorAll('tbody tr:not(.gone)')].map((row) => row.innerText.replace(/\\s+/g, ' ').trim())"
 OFFSETS = "[...document.querySelectorAll('tbody tr th')].map((cell) => Number(cell.innerText))"
+HEADS = "[...document.querySelectorAll('.graph .caption')].map((head) => head.textContent)"
+
+
+@pytest.fixture
+def another(tmp_path: Path) -> Iterator[Scene]:
+    """A shop for one test alone. Comes before the page, which is closed before nobody answers it."""
+    with scene(tmp_path / "shop") as shop, shop.served(Settings(port=0)):
+        yield shop
 
 
 def figure(name: str) -> str:
@@ -44,6 +55,8 @@ def test_the_graph_shows_every_node_and_what_flows(page: Page, shop: Scene) -> N
     page.wait(f"/Source purchases: [1-9][\\d.]* records\\/s; watermark 12:05:00/.test({labels})")
     assert page.value(f"/View per_minute: .*; \\d late/.test({labels})")
     assert "grows with purchases" in page.value(labels)
+    assert "Operator windows on level 1: of 1 minute" in page.value(labels)
+    assert page.value(HEADS) == ["Sources", "Level 1", "Views"]
     done = shop.shop.batches
     page.wait(f"{figure('State')} === '{40 + 2 * (done - 1)}kB' && {figure('Late rows')} === '{done // 2}'")
     assert page.value(figure("Lag")) == "0frames"
@@ -58,7 +71,40 @@ def test_an_operator_tells_more_when_it_is_pressed(page: Page, shop: Scene) -> N
     page.value("document.querySelector('.graph .operator').focus()")
     page.press("Enter")
     page.wait(shows(".card h3", "aggregate"))
-    assert page.value(shows(".card p", "the state of #1 is unbounded"))
+    assert page.value(shows(".card p", "the state of #1 is unbounded")) and page.value(shows(".card p", "Level 1"))
+
+
+def test_the_graph_stands_level_by_level(another: Scene, page: Page) -> None:
+    levels = {"table": 3, "join": 3, "distinct": 2, "aggregate": 1, "windows": 1}
+    operators = [node("operator", name, name, level=level) for name, level in levels.items()]
+    views = [node("view", name, "", level=0) for name in ("one", "two")]
+    lines = (
+        ["source:purchases", "#table", "#join", "#distinct", "#aggregate", "view:one"],
+        ["source:purchases", "#windows", "view:two"],
+    )
+    edges = [list(edge) for line in lines for edge in pairwise(line)]
+    another.diary.describe({**PLAN, "nodes": [node("source", "purchases", ""), *operators, *views], "edges": edges})
+    page.open(another.url)
+    page.wait("document.querySelectorAll('.graph .node').length === 8")
+    assert page.value(HEADS) == ["Sources", "Level 3", "Level 2", "Level 1", "Views"]
+    boxes = page.value(
+        "[...document.querySelectorAll('.graph .node')].map((each) => each.transform.baseVal[0].matrix.e)"
+    )
+    columns = sorted(set(boxes))
+    assert [columns.index(x) for x in boxes] == [0, 1, 2, 3, 4, 4, 5, 5]
+    heads = page.value("[...document.querySelectorAll('.graph .caption')].map((each) => each.x.baseVal[0].value - 2)")
+    assert heads == [columns[at] for at in (0, 1, 3, 4, 5)]
+    assert page.value(shows("details td", "operator on level 2: distinct"))
+
+
+def test_what_no_batch_has_read_is_lag(another: Scene, page: Page) -> None:
+    another.log.append("orders", [order(ORDERS), order(ORDERS + 1)])
+    page.open(another.url)
+    page.wait(f"{figure('Lag')} === '1frame'")
+    another.log.append("orders", [order(ORDERS + 2)])
+    page.wait(f"{figure('Lag')} === '2frames'")
+    one_more(another)
+    page.wait(f"{figure('Lag')} === '0frames'")
 
 
 def test_batches_are_read_out_one_by_one(page: Page, shop: Scene) -> None:
@@ -231,6 +277,18 @@ def test_records_are_found_by_time(page: Page, shop: Scene) -> None:
     page.value("document.querySelector('#time').value = '2001-01-01T00:00:00'")
     click(page, "button[aria-label='Go to the time']")
     page.wait(f"{OFFSETS}[0] === 0")
+
+
+def test_a_time_between_two_appends_finds_the_second(another: Scene, page: Page) -> None:
+    before = next(iter(another.log.read("orders", start=ORDERS - 1))).appended_at.astimezone(UTC)
+    after = before + timedelta(minutes=2)
+    with Log.open(another.log.folder, clock=lambda: int(after.timestamp() * 1_000_000)) as log:
+        log.append("orders", [order(ORDERS + n) for n in range(3)])
+    page.open(f"{another.url}/#/topics/orders")
+    page.wait(f"{OFFSETS}.length === 50")
+    page.value(f"document.querySelector('#time').value = '{before + timedelta(minutes=1):%Y-%m-%dT%H:%M:%S}'")
+    click(page, "button[aria-label='Go to the time']")
+    page.wait(f"{OFFSETS}.join() === '{ORDERS},{ORDERS + 1},{ORDERS + 2}'")
 
 
 def test_groups_queues_and_the_way_back_of_dead_letters(page: Page, shop: Scene) -> None:

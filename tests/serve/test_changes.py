@@ -1,5 +1,6 @@
 """Changes over HTTP: every one, once, in order, wherever a reader begins or comes back."""
 
+import json
 import socket
 from contextlib import ExitStack
 from typing import BinaryIO
@@ -77,6 +78,35 @@ def test_places_that_never_were_are_refused(place: Place, client: Client) -> Non
             assert following.answer.status == status
     with client.follow("nothing") as following:
         assert following.answer.status == 404
+
+
+LATER = "9" * 15
+IDS = {
+    400: ["01", "1:01", LATER, f"{LATER}:0"],
+    422: ["", "-1", "+1", "1:", ":1", "1:2:3", "1.5", "0x1", LATER + "9", "é", "1" * 5000],
+}
+STARTS = {400: [LATER], 422: ["", "x", "-1", "01", "1.2.3", "1:2", " 1", "1 ", LATER + "9", "\0"]}
+
+
+def refusal(client: Client, last: str | None = None, **query: str) -> int:
+    """The status with which a reader is sent away, with an error in its three parts."""
+    with client.follow("spend", last=last, **query) as following:
+        assert following.answer.headers["content-type"] == "application/json", (last, query)
+        assert json.load(following.answer)["error"].keys() == {"primary", "detail", "hint"}
+        return following.answer.status
+
+
+def test_what_makes_no_sense_is_refused_and_nobody_follows(place: Place, client: Client) -> None:
+    for status, ids in IDS.items():
+        assert {each: refusal(client, each) for each in ids} == dict.fromkeys(ids, status)
+    for status, starts in STARTS.items():
+        assert {each: refusal(client, **{"from": each}) for each in starts} == dict.fromkeys(starts, status)
+    assert [refusal(client, **{name: "1"}) for name in ("limit", "From", "after")] == [422] * 3
+    assert refusal(client, "0", **{"from": "x"}) == 422
+    assert client.send("POST", "/views/spend/changes", b"{}").status == 405
+    assert b"penstock_followers 0.0" in client.get("/metrics").data
+    with client.follow("spend") as following:
+        assert [event.kind for event in following.take(1)] == ["start"]
 
 
 def test_many_readers_all_get_every_change_at_once(

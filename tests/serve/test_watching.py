@@ -53,7 +53,6 @@ def done(batch: int, **more: Any) -> dict[str, Any]:
         "letters": 0,
         "watermarks": {},
         "state_bytes": None,
-        "state_rows": None,
         **more,
     }
 

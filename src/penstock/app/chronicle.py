@@ -159,7 +159,6 @@ class Chronicle:
             "letters": done.letters,
             "watermarks": {},
             "state_bytes": sum(told.state) if told and told.state else None,
-            "state_rows": None,
         }
 
     def _phases(self, done: Committed, told: Told | None) -> dict[str, float]:

@@ -49,7 +49,6 @@ class Batch(BaseModel):
     letters: int = Field(description="Dead letters.")
     watermarks: dict[str, str] = Field(description="How far each stream had come; told about twice a second.")
     state_bytes: int | None
-    state_rows: dict[str, int] | None
 
 
 class Batches(BaseModel):

@@ -28,7 +28,6 @@ export function factsOf({ batches, lag }, now = Date.now()) {
     letters: batches.reduce((all, batch) => all + batch.letters, 0),
     seconds: newest.length ? newest.reduce((all, batch) => all + batch.seconds, 0) / newest.length : null,
     stateBytes: batches.findLast((batch) => batch.state_bytes !== null)?.state_bytes ?? null,
-    stateRows: batches.findLast((batch) => batch.state_rows)?.state_rows ?? {},
     batch: batches.at(-1)?.batch ?? null,
   };
 }

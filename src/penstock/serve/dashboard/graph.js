@@ -49,7 +49,7 @@ function box(node, { x, y }, choose) {
     strong.textContent = shorter(first, 25);
     weak.textContent = shorter(second, 26);
     weak.classList.toggle("warn", Boolean(warns));
-    element.setAttribute("aria-label", `${KINDS[node.kind]} ${node.title}: ${[first, second].filter(Boolean).join("; ")}`);
+    element.setAttribute("aria-label", `${KINDS[node.kind]} ${node.title}${onLevel(node)}: ${[first, second].filter(Boolean).join("; ")}`);
   } };
 }
 
@@ -70,20 +70,23 @@ export function linesOf(node, facts) {
     const late = facts.late[node.title] ?? 0;
     return [`${rate((facts.changes[node.title] ?? 0) / RECENT_SECONDS)} changes/s`, late ? `${count(late)} late` : /(no )?key[^;:]*/.exec(node.detail)?.[0] ?? "", late > 0];
   }
-  const rows = facts.stateRows[node.id];
-  const kept = rows === undefined ? boundOf(node.state ?? "") : `${count(rows)} rows of state`;
+  const kept = boundOf(node.state ?? "");
   const does = node.detail.startsWith(node.title) ? node.detail.slice(node.title.length).replace(/^:? /, "") : node.detail;
   return [does, node.warning ? `⚠ ${kept || "grows"}` : kept, Boolean(node.warning)];
 }
 
 const boundOf = (state) => (state ? `state: ${state.replace(/^unbounded: it /, "").replace(/^bounded( by|:) (the )?/, "")}` : "");
 
+/** For who does not see the heading of the column. */
+export const onLevel = (node) => (node.kind === "operator" ? ` on level ${node.level}` : "");
+
+const headOf = (node) => (node.kind === "operator" ? `Level ${node.level}` : `${KINDS[node.kind]}s`);
+
+/** A heading over the first column of the sources, of each level, and of the views. */
 function captions(plan, found) {
-  const said = found.columns.map((x) => {
-    const kinds = new Set(plan.nodes.filter((node) => found.places.get(node.id).x === x).map((node) => node.kind));
-    return [x, kinds.has("source") ? "Sources" : kinds.has("view") ? "Views" : ""];
-  });
-  return said.filter(([, text]) => text).map(([x, text]) => s("text", { class: "caption", x: x + 2, y: 22 }, text));
+  const said = found.columns.map((x) => [x, headOf(plan.nodes.find((node) => found.places.get(node.id).x === x))]);
+  const first = said.filter(([, text], at) => text !== said[at - 1]?.[1]);
+  return first.map(([x, text]) => s("text", { class: "caption", x: x + 2, y: 22 }, text));
 }
 
 function curve(points) {

@@ -1,6 +1,7 @@
-// Where the nodes of a graph stand: in columns by their distance from the sources, views in the last one. Within a
-// column they are ordered so that few edges cross, and each is drawn towards its neighbours. An edge that passes a
-// column gets a lane of its own there.
+// Where the nodes of a graph stand: in columns, the sources in the first, then level by level, views in the last one.
+// Operators of a level that feed each other take several columns; no column is of two levels. Within a column nodes are
+// ordered so that few edges cross, and each is drawn towards its neighbours. An edge that passes a column gets a lane of
+// its own there.
 export const WIDTH = 168;
 export const HEIGHT = 72;
 const ACROSS = 42;
@@ -30,18 +31,22 @@ function ranksOf(nodes, edges) {
   const before = new Map(nodes.map((node) => [node.id, []]));
   for (const [from, to] of edges) before.get(to)?.push(from);
   const ranks = new Map();
-  const rank = (id) => {
+  const rank = (id, least) => {
     if (!ranks.has(id)) {
-      ranks.set(id, 0); // a circle, which no plan has, would end here
-      ranks.set(id, Math.max(-1, ...before.get(id).map(rank)) + 1);
+      ranks.set(id, least); // a circle, which no plan has, would end here
+      ranks.set(id, Math.max(least, ...before.get(id).map((each) => rank(each, least) + 1)));
     }
     return ranks.get(id);
   };
-  nodes.forEach((node) => rank(node.id));
-  const last = Math.max(1, ...nodes.map((node) => ranks.get(node.id)));
-  for (const node of nodes) if (node.kind === "view") ranks.set(node.id, last);
+  for (const level of levelsOf(nodes)) {
+    const least = Math.max(-1, ...ranks.values()) + 1;
+    for (const node of nodes) if (node.level === level) rank(node.id, least);
+  }
   return ranks;
 }
+
+/** As rows pass them: sources have none, views are on 0. */
+const levelsOf = (nodes) => [...new Set(nodes.map((node) => node.level))].sort((one, other) => (other ?? Infinity) - (one ?? Infinity));
 
 /** The items that an edge passes: its ends, and lanes between them, which edges of one origin share. */
 function stopsOf(items, from, to, put) {

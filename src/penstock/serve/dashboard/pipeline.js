@@ -3,7 +3,7 @@ import { ask } from "./api.js";
 import { empty, h, scrolled, trouble } from "./dom.js";
 import { RECENT_SECONDS, factsOf, total } from "./facts.js";
 import { bytes, count, moment, rate, span } from "./format.js";
-import { graph, linesOf } from "./graph.js";
+import { graph, linesOf, onLevel } from "./graph.js";
 import { every } from "./polling.js";
 import { timeline } from "./timeline.js";
 
@@ -89,5 +89,5 @@ function cellsOf(plan, node, facts) {
   const mark = facts.watermarks[node.title];
   const now = node.kind === "operator" ? second : [first, node.kind === "source" && mark ? `watermark ${moment(mark)}` : second].filter(Boolean).join("; ");
   const feeds = plan.edges.filter(([from]) => from === node.id).map(([, to]) => plan.nodes.find((each) => each.id === to)?.title ?? to);
-  return [h("th", { scope: "row", text: node.title }), h("td", { class: "wide", text: `${node.kind}: ${node.detail}` }), h("td", { text: now }), h("td", { text: feeds.join(", ") })];
+  return [h("th", { scope: "row", text: node.title }), h("td", { class: "wide", text: `${node.kind}${onLevel(node)}: ${node.detail}` }), h("td", { text: now }), h("td", { text: feeds.join(", ") })];
 }
