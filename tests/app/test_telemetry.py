@@ -5,9 +5,8 @@ from typing import Any
 
 import pytest
 
-from penstock.app import telemetry
 from penstock.app.chronicle import Written
-from penstock.app.telemetry import asked_by, check_sending, heard, nobody
+from penstock.app.telemetry import check_protocol, heard, is_wanted, nobody
 from tests.collector import collecting
 from tests.texts import refused
 
@@ -77,25 +76,17 @@ def test_batches_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_environment_says_what_is_sent() -> None:
     there = {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:4318"}
-    assert asked_by({}, "TRACES") is None
-    assert [asked_by(there, each) for each in ("TRACES", "METRICS")] == [*there, *there]
-    assert asked_by({"OTEL_TRACES_EXPORTER": "otlp"}, "TRACES") == "OTEL_TRACES_EXPORTER"
-    assert asked_by({**there, "OTEL_METRICS_EXPORTER": "none"}, "METRICS") is None
-    assert asked_by({**there, "OTEL_SDK_DISABLED": "true"}, "TRACES") is None
+    assert not is_wanted({}, "TRACES")
+    assert is_wanted(there, "TRACES") and is_wanted(there, "METRICS")
+    assert is_wanted({"OTEL_TRACES_EXPORTER": "otlp"}, "TRACES")
+    assert not is_wanted({**there, "OTEL_METRICS_EXPORTER": "none"}, "METRICS")
+    assert not is_wanted({**there, "OTEL_SDK_DISABLED": "true"}, "TRACES")
     with heard({}, "shop", 1) as hear:
         assert hear is nobody
-    check_sending({**there, "OTEL_EXPORTER_OTLP_PROTOCOL": "http/protobuf"})
-    check_sending({"OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"})
+    check_protocol({**there, "OTEL_EXPORTER_OTLP_PROTOCOL": "http/protobuf"})
+    check_protocol({"OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"})
     with refused("app/telemetry_protocol"):
-        check_sending({**there, "OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"})
-
-
-def test_what_is_asked_for_without_the_extra_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(telemetry, "find_spec", lambda _: None)
-    with refused("app/telemetry_missing"):
-        check_sending({"OTEL_EXPORTER_OTLP_METRICS_ENDPOINT": "http://127.0.0.1:4318/v1/metrics"})
-    check_sending({"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:4318", "OTEL_SDK_DISABLED": "true"})
-    check_sending({})
+        check_protocol({**there, "OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"})
 
 
 def test_a_collector_that_is_away_keeps_nobody_from_leaving(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,7 +23,7 @@ from penstock.app.progress import Alert, Meter, Progress
 from penstock.app.sinks import sinks_at_work
 from penstock.app.stores import Where as Store
 from penstock.app.stores import remove
-from penstock.app.telemetry import check_sending, heard
+from penstock.app.telemetry import check_protocol, heard
 from penstock.engine.asked import told_since
 from penstock.engine.checkpoint import check_fits
 from penstock.engine.compile import compiled
@@ -248,7 +248,7 @@ def run_pipeline(  # noqa: PLR0913 (what a command knows)
     `beside` it is done meanwhile, with the run's log.
     """
     loaded = opened(path, setting)
-    check_sending(os.environ)
+    check_protocol(os.environ)
     with (
         working(loaded, watch, anew=anew, once=once) as at,
         beside(loaded, at.log),

@@ -1,7 +1,7 @@
 """Telemetry: the batches of a run as spans and metrics of OpenTelemetry, sent by OTLP over HTTP.
 
-Switched on by OpenTelemetry's own environment variables; needs the extra `otel`. No batch waits for it: it hears of
-batches after they were written down, and what a collector does not take is lost.
+Switched on by OpenTelemetry's own environment variables, where the extra `otel` is installed. No batch waits for it: it
+hears of batches after they were written down, and what a collector does not take is lost.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -17,11 +17,9 @@ if TYPE_CHECKING:
     from penstock.app.spans import Spans
 
 Hear = Callable[[Written], None]
-SIGNALS = ("TRACES", "METRICS")
 ENDPOINT = "OTEL_EXPORTER_OTLP_ENDPOINT"
 PROTOCOL = "OTEL_EXPORTER_OTLP_PROTOCOL"
 SPOKEN = "http/protobuf"
-OFF = "tell nobody: OTEL_SDK_DISABLED=true"
 LEAVE_SECONDS = 3.0
 """So long the end of a run waits for what is under way to a collector."""
 
@@ -33,8 +31,8 @@ def nobody(_written: Written) -> None:
 @contextmanager
 def heard(environment: Mapping[str, str], pipeline: str, lineage: int) -> Iterator[Hear]:
     """Inside, what is told of batches goes to collectors, if there are any."""
-    signals = [each for each in SIGNALS if asked_by(environment, each)]
-    if not signals:
+    signals = [each for each in ("TRACES", "METRICS") if is_wanted(environment, each)]
+    if not signals or not _is_installed():
         yield nobody
         return
     from penstock.app.spans import Spans  # noqa: PLC0415 (an extra)
@@ -46,45 +44,28 @@ def heard(environment: Mapping[str, str], pipeline: str, lineage: int) -> Iterat
         _leave(spans)
 
 
-def check_sending(environment: Mapping[str, str]) -> None:
+def check_protocol(environment: Mapping[str, str]) -> None:
     """Refuses what would be sent to nobody, before anything is started."""
-    for signal in SIGNALS:
-        asking = asked_by(environment, signal)
-        if asking is not None:
-            _check_installed(asking)
-            _check_protocol(environment, signal)
+    for signal in ("TRACES", "METRICS"):
+        name = f"OTEL_EXPORTER_OTLP_{signal}_PROTOCOL"
+        name = name if name in environment else PROTOCOL
+        asked = environment.get(name, SPOKEN)
+        if asked != SPOKEN and is_wanted(environment, signal) and _is_installed():
+            raise CommandError(
+                f'OpenTelemetry is not spoken by "{asked}" here',
+                detail=f"The variable {name} asks for it.",
+                hint=f"Set it to {SPOKEN}, or tell nobody: OTEL_SDK_DISABLED=true",
+            )
 
 
-def _check_installed(asking: str) -> None:
-    if not _is_installed():
-        raise CommandError(
-            "what speaks OpenTelemetry is not installed",
-            detail=f"The variable {asking} asks for it.",
-            hint=f"Install it: pip install 'penstock[otel]', or {OFF}",
-        )
-
-
-def _check_protocol(environment: Mapping[str, str], signal: str) -> None:
-    name = f"OTEL_EXPORTER_OTLP_{signal}_PROTOCOL"
-    name = name if name in environment else PROTOCOL
-    asked = environment.get(name, SPOKEN)
-    if asked != SPOKEN:
-        raise CommandError(
-            f'OpenTelemetry is not spoken by "{asked}" here',
-            detail=f"The variable {name} asks for it.",
-            hint=f"Set it to {SPOKEN}, or {OFF}",
-        )
-
-
-def asked_by(environment: Mapping[str, str], signal: str) -> str | None:
-    """The variable that has a signal sent: the name of its exporter, OTLP, or an endpoint; None if it is not."""
+def is_wanted(environment: Mapping[str, str], signal: str) -> bool:
+    """Whether a signal is to be sent: its exporter is OTLP, by name or because there is an endpoint."""
     if environment.get("OTEL_SDK_DISABLED", "").lower() == "true":
-        return None
-    exporter = f"OTEL_{signal}_EXPORTER"
-    if named := environment.get(exporter):
-        return exporter if "otlp" in named.split(",") else None
-    endpoints = (ENDPOINT, f"OTEL_EXPORTER_OTLP_{signal}_ENDPOINT")
-    return next((name for name in endpoints if environment.get(name)), None)
+        return False
+    named = environment.get(f"OTEL_{signal}_EXPORTER", "")
+    if named:
+        return "otlp" in named.split(",")
+    return bool(environment.get(ENDPOINT) or environment.get(f"OTEL_EXPORTER_OTLP_{signal}_ENDPOINT"))
 
 
 def _is_installed() -> bool:
