@@ -30,6 +30,7 @@ QUERIES = {
     "itself": "SELECT id FROM refused",
     "a-value-that-fails": """SELECT o.id, label FROM orders o
     JOIN (SELECT n, CAST(raise_error('no label') AS STRING) AS label FROM VALUES (1) AS labels (n)) ON o.id = n""",
+    "a-column-under-a-collation": "SELECT id, city COLLATE UTF8_LCASE AS town FROM customers",
     "a-hidden-name": "SELECT id, amount AS _offset FROM orders",
     "a-name-twice": "SELECT * FROM orders JOIN customers ON customer = customers.id",
 }
