@@ -30,6 +30,8 @@ QUERIES = {
     "itself": "SELECT id FROM refused",
     "a-value-that-fails": """SELECT o.id, label FROM orders o
     JOIN (SELECT n, CAST(raise_error('no label') AS STRING) AS label FROM VALUES (1) AS labels (n)) ON o.id = n""",
+    "group-by-a-collation": "SELECT count(*) AS n FROM customers GROUP BY city COLLATE UNICODE_CI",
+    "distinct-under-a-collation": "SELECT count(DISTINCT city COLLATE UTF8_LCASE) AS n FROM customers",
     "a-column-under-a-collation": "SELECT id, city COLLATE UTF8_LCASE AS town FROM customers",
     "a-hidden-name": "SELECT id, amount AS _offset FROM orders",
     "a-name-twice": "SELECT * FROM orders JOIN customers ON customer = customers.id",
