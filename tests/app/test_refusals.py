@@ -28,6 +28,11 @@ QUERIES = {
     "unknown-relation": "SELECT id FROM nowhere",
     "syntax": "SELECT id FRO orders",
     "itself": "SELECT id FROM refused",
+    "a-value-that-fails": """SELECT o.id, label FROM orders o
+    JOIN (SELECT n, CAST(raise_error('no label') AS STRING) AS label FROM VALUES (1) AS labels (n)) ON o.id = n""",
+    "group-by-a-collation": "SELECT count(*) AS n FROM customers GROUP BY city COLLATE UNICODE_CI",
+    "distinct-under-a-collation": "SELECT count(DISTINCT city COLLATE UTF8_LCASE) AS n FROM customers",
+    "a-column-under-a-collation": "SELECT id, city COLLATE UTF8_LCASE AS town FROM customers",
     "a-hidden-name": "SELECT id, amount AS _offset FROM orders",
     "a-name-twice": "SELECT * FROM orders JOIN customers ON customer = customers.id",
 }
@@ -38,3 +43,10 @@ def test_a_query_is_refused(spark: SparkSession, name: str) -> None:
     spark.catalog.dropTempView("refused")  # the test before may have left it
     with refused(f"engine/refused-{name}"):
         compiled(spark, pipeline_of(RELATIONS.format(query=QUERIES[name]), name="shop"))
+
+
+def test_a_product_that_was_forbidden_is_refused_as_the_views(spark: SparkSession) -> None:
+    strict = spark.newSession()
+    strict.conf.set("spark.sql.crossJoin.enabled", "false")
+    with refused("engine/refused-a-forbidden-product"):
+        compiled(strict, pipeline_of(RELATIONS.format(query="SELECT city FROM orders, customers"), name="shop"))

@@ -1,25 +1,29 @@
 """A bank: money goes from account to account, and none is made or lost.
 
 What every set of answers of one moment must say: the balances are the credits less the debits, and the total is 0.
-Some accounts only pay, some are only paid.
+Some accounts only pay, some are only paid. Transfers stay as they are; orders are transfers that may be corrected, and
+taken back.
 """
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
-from penstock.log import Log
+from penstock.log import Log, Record
 from penstock.views import ViewReader
 from tests.engine.business import Business
 
-DECLARATIONS = """
+COLUMNS = "payer BIGINT, payee BIGINT, amount DECIMAL(10,2)"
+MOVED = "(SELECT payer, payee, amount FROM transfers UNION ALL SELECT payer, payee, amount FROM orders)"
+DECLARATIONS = f"""
 SET trigger_interval = '20 milliseconds';
 SET shuffle_partitions = 2;
-CREATE STREAM transfers (id BIGINT, payer BIGINT, payee BIGINT, amount DECIMAL(10,2));
-CREATE VIEW credits AS SELECT payee AS account, sum(amount) AS credit FROM transfers GROUP BY payee;
-CREATE VIEW debits AS SELECT payer AS account, sum(amount) AS debit FROM transfers GROUP BY payer;
+CREATE STREAM transfers (id BIGINT, {COLUMNS});
+CREATE TABLE orders (id BIGINT PRIMARY KEY, {COLUMNS});
+CREATE VIEW credits AS SELECT payee AS account, sum(amount) AS credit FROM {MOVED} GROUP BY payee;
+CREATE VIEW debits AS SELECT payer AS account, sum(amount) AS debit FROM {MOVED} GROUP BY payer;
 CREATE VIEW balance AS
   SELECT account, coalesce(credit, 0) - coalesce(debit, 0) AS balance
   FROM credits FULL JOIN debits USING (account);
@@ -33,15 +37,30 @@ Answers = Mapping[str, list[dict[str, Any]]]
 @dataclass
 class Bank(Business):
     _transfers: int = 0
+    _orders: list[int] = field(default_factory=list)
 
     declarations = DECLARATIONS
 
     def create_topics(self, log: Log) -> None:
-        log.create_topic("transfers", "id BIGINT, payer BIGINT, payee BIGINT, amount DECIMAL(10,2)")
+        log.create_topic("transfers", f"id BIGINT, {COLUMNS}")
+        log.create_topic("orders", f"id BIGINT, {COLUMNS}", key="id")
 
     def append(self, log: Log, frames: int = 1) -> None:
         for _ in range(frames):
-            log.append("transfers", [self._transfer() for _ in range(self.random.randrange(1, 6))])
+            transfers = [self._transfer() for _ in range(self.random.randrange(1, 6))]
+            log.append_all({"transfers": transfers, "orders": self._ordered()})
+
+    def _ordered(self) -> list[dict[str, Any] | Record]:
+        """A new one, and one of those before that is another now, or that leaves."""
+        new = self._transfer()
+        made: list[dict[str, Any] | Record] = [new]
+        if self._orders and self.random.random() < 0.5:
+            made.append(self._transfer() | {"id": self.random.choice(self._orders)})
+        if self._orders and self.random.random() < 0.3:
+            gone = self._orders.pop(self.random.randrange(len(self._orders)))
+            made.append(Record({"id": gone}, deleted=True))
+        self._orders.append(new["id"])
+        return made
 
     def _transfer(self) -> dict[str, Any]:
         self._transfers += 1

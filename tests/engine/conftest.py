@@ -1,6 +1,7 @@
 """A pipeline on a log of its own, run batch by batch, with the oracle beside it."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import sys
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +40,7 @@ class Bench:
         self._root = spark
         self._sql = sql
         self._folded: dict[str, Folded] = {}
-        self._every = 1
+        self._due: Container[int] = ()
         self.start(**options)
 
     def opened(self, folder: Path) -> Log:
@@ -78,9 +79,11 @@ class Bench:
         """What the view's change topic folds to, as far as it was checked."""
         return self._folded[view].rows()
 
-    def check(self, every: int = 1) -> None:
-        """Every batch since the last check, or one of `every`: folded changes = store = Spark batch, for all views."""
-        self._every = every
+    def check(self, every: int = 1, *, only: Container[int] | None = None) -> None:
+        """Every batch since the last check, or one of `every`, or `only` these: folded changes = store = Spark batch,
+        for all views.
+        """
+        self._due = range(0, sys.maxsize, every) if only is None else only
         with SqliteStore(self.store) as store:
             catch_up(self.log, "test", store, on_step=self._check_step, together=1)
 
@@ -91,7 +94,7 @@ class Bench:
             return
         for folded in self._folded.values():
             folded.take(position.frame)
-        if position.batch % self._every == 0:
+        if position.batch in self._due:
             self._check_views(QuickOracle(self.spark, self.pipeline, self.log.folder, position.until))
 
     def _check_views(self, oracle: Oracle) -> None:

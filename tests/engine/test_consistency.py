@@ -1,4 +1,5 @@
-"""Views that depend on each other agree at every committed batch: money that goes from account to account adds up to 0.
+"""Views that depend on each other agree at every committed batch: money that goes from account to account adds up to 0,
+also where transfers are corrected and taken back.
 
 So it does in the store after every single frame, in the change topics folded frame by frame, and in the store that the
 runs write, at whichever moment somebody looks; with random cuts, and with runs that are killed in between.

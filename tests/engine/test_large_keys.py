@@ -4,7 +4,7 @@ What is counted are the pages that the state store is asked for. One holds some 
 one operator would need more than a thousand.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from pyspark.sql import SparkSession
 
 from penstock.log import Record
 from penstock.views import changes
+from penstock.views.changelog import RowChange
 from tests.engine.conftest import Bench
 
 READINGS = 100_000
@@ -31,6 +32,7 @@ VIEWS = {
     "near": """SELECT p.id, r.id AS reading FROM probes p JOIN readings r
                ON p.sensor = r.sensor AND p.at BETWEEN r.at - 15 AND r.at + 15""",
     "named": "SELECT r.id, name, value FROM readings r JOIN sensors s ON r.sensor = s.sensor WHERE at % 1000 = 0",
+    "joined": "SELECT r.id, name, value FROM readings r JOIN sensors s ON r.sensor = s.sensor",
     "extremes": """SELECT sensor, min(value) AS least, max(value) AS most, count(DISTINCT at) AS times
                    FROM readings GROUP BY sensor""",
     "middle": "SELECT sensor, median(value) AS middle, percentile(value, 0.99) AS high FROM readings GROUP BY sensor",
@@ -111,15 +113,14 @@ class Large:
         run.wait(query)
         counts = [each["customMetrics"] for batch in query.recentProgress for each in batch["stateOperators"]]
         reads, writes = (sum(each[f"rocksdb{what}Count"] for each in counts) for what in ("Get", "Put"))
-        return Outcome(self._moved(frame, -1), self._moved(frame, 1), reads, writes)
-
-    def _moved(self, frame: int, weight: int) -> dict[str, set[Row]]:
         views = [view.name for view in self._bench.pipeline.views]
         found = {view: list(changes(self._bench.log, "test", view, frame)) for view in views}
-        moved = {
-            view: {tuple(each.row.values()) for each in rows if each.weight == weight} for view, rows in found.items()
-        }
-        return {view: rows for view, rows in moved.items() if rows}
+        return Outcome(moved(found, -1), moved(found, 1), reads, writes)
+
+
+def moved(found: Mapping[str, Sequence[RowChange]], weight: int) -> dict[str, set[Row]]:
+    rows = {view: {tuple(each.row.values()) for each in its if each.weight == weight} for view, its in found.items()}
+    return {view: its for view, its in rows.items() if its}
 
 
 def declared(*views: str) -> str:
@@ -182,14 +183,28 @@ def test_one_of_the_many_rows_costs_its_neighbours(large: Large) -> None:
     assert changed.came["around"] == {around(each, {i: now}) for each in (i - 1, i, i + 1)}
     assert changed.left["around"] == {around(each, {}) for each in (i - 1, i, i + 1)}
     assert (changed.left["named"], changed.came["named"]) == ({(i, "roof", value(i))}, {(i, "roof", now)})
-    assert set(changed.came) == {"around", "named"}
+    assert (changed.left["joined"], changed.came["joined"]) == (changed.left["named"], changed.came["named"])
+    assert set(changed.came) == {"around", "named", "joined"}
     gone = large.change(readings=[Record({"id": i}, deleted=True)])
     assert (gone.left["within"], gone.left["covered"]) == ({(1, i)}, {(i,)})
+    assert gone.left["joined"] == {(i, "roof", now)}
     back = large.change(readings=[reading(i, value(i))])
     assert (back.came["within"], back.came["covered"]) == ({(1, i)}, {(i,)})
     for outcome in (changed, gone, back):
         assert outcome.reads < FEW and outcome.writes < FEW
     large.change(spans=[Record({"id": 1}, deleted=True)])
+
+
+def test_the_row_that_all_are_joined_with_costs_all_of_them(large: Large) -> None:
+    renamed = large.change(sensors=[{"sensor": 1, "name": "cellar"}])
+    assert renamed.left["joined"] == {(i, "roof", value(i)) for i in range(READINGS)}
+    assert renamed.came["joined"] == {(i, "cellar", value(i)) for i in range(READINGS)}
+    assert set(renamed.came) == {"named", "joined"}
+    assert 1_000 < renamed.reads < 10_000 and renamed.writes < FEW  # all rows are read, and stay as they are
+    back = large.change(sensors=[{"sensor": 1, "name": "roof"}])
+    assert (back.left, back.came) == (renamed.came, renamed.left)
+    other = large.change(sensors=[{"sensor": 2, "name": "attic"}])
+    assert (other.left, other.came) == ({}, {}) and other.reads < FEW
 
 
 def test_a_percentile_moves_as_far_as_the_change_moves_it(large: Large) -> None:

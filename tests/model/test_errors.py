@@ -42,6 +42,7 @@ REFUSED = {
     "column-twice": "CREATE STREAM orders (id INT,\n  ID INT);",
     "column-hidden": "CREATE STREAM orders (_offset BIGINT);",
     "column-more": "CREATE STREAM orders (id INT COMMENT 'the number');",
+    "column-collated": "CREATE TABLE t (name STRING COLLATE UNICODE_CI PRIMARY KEY);",
     "columns-not-ended": "CREATE STREAM orders (id INT",
     # Keys
     "key-of-a-stream": "CREATE STREAM orders (id INT PRIMARY KEY);",

@@ -19,12 +19,31 @@ def check_columns(view: View, struct: Handle) -> None:
     try:
         schema_of(struct)
     except SchemaError as error:
-        raise EngineError(
-            f'the columns of view "{view.name}" cannot be kept',
-            detail=f"{error.primary[:1].upper()}{error.primary[1:]}. {error.detail}".rstrip(),
-            hint="Give the column a name of its own: SELECT ... AS name.",
-            spot=view.spot,
-        ) from error
+        raise (_unknown(view, struct) or _misnamed(view, error)) from error
+
+
+def _unknown(view: View, struct: Handle) -> EngineError | None:
+    """What is said of the first column that has a type which cannot be declared; nothing where there is none."""
+    for field in struct.fields():
+        try:
+            parse_type(text := field.dataType().sql())
+        except SchemaError:
+            return EngineError(
+                f'column "{field.name()}" of view "{view.name}" cannot be kept',
+                detail=f"Its type is {text}, which the log does not have.",
+                hint="Cast it to another one: CAST(... AS STRING).",
+                spot=view.spot,
+            )
+    return None
+
+
+def _misnamed(view: View, error: SchemaError) -> EngineError:
+    return EngineError(
+        f'the columns of view "{view.name}" cannot be kept',
+        detail=f"{error.primary[:1].upper()}{error.primary[1:]}. {error.detail}".rstrip(),
+        hint="Give the column a name of its own: SELECT ... AS name.",
+        spot=view.spot,
+    )
 
 
 def can_be_key(struct: Handle, names: tuple[str, ...]) -> bool:

@@ -35,6 +35,10 @@ PARSED = re.compile(r"\(line (\d+), pos (\d+)\)")
 NOT_FOUND = "TABLE_OR_VIEW_NOT_FOUND"
 UNMATCHED = re.compile(r"\bASOF\s+JOIN\b(?!.*\bMATCH_CONDITION\b)", re.IGNORECASE | re.DOTALL)
 NOT_READ = "FAILED_TO_CREATE_PLAN_FOR_DIRECT_QUERY"
+WITHIN_WATERMARK = "dropDuplicatesWithinWatermark"
+DEDUPLICATE = "Write ps.deduplicate(frame, keys, within='1 hour'), which goes by the event time of the stream."
+TOLD = "--debug shows all that Spark says."
+EVALUATED = "Spark evaluates the rows of VALUES while it plans: mend what fails, or use try_cast and its like."
 
 
 @dataclass
@@ -142,8 +146,7 @@ class _Compiler:
         asked = self._analyzed(view)
         self._check_matched(view, asked._jdf.queryExecution().analyzed())
         self._check_read(view, asked._jdf.queryExecution().analyzed())
-        frame = self._times.timely(asked, view)
-        self._add(view, frame, asked)
+        frame = self._added(view, asked)
         self._keep(view.name, frame)
         self._times.learn(view, self._door.planned(frame._jdf))
         if self._times.opened(view, frame):
@@ -152,14 +155,17 @@ class _Compiler:
             self._declare(view.name, frame._jdf.schema())
         del self._pending[self._under_way.pop().lower()]
 
-    def _add(self, view: View, frame: DataFrame, asked: DataFrame) -> None:
-        """The view joins the graph, with the late rows of what was asked, or is refused with its place in the file."""
+    def _added(self, view: View, asked: DataFrame) -> DataFrame:
+        """What was asked joins the graph, late rows apart, or is refused with its place in the file; what it is without
+        them.
+        """
         query = view.query
 
         def place(line: int, column: int) -> Spot | None:
             return spot_in(query, line, column) if isinstance(query, Sql) else view.spot
 
         try:
+            frame = self._times.timely(asked, view)
             late = self._times.late(asked, view)
             check_columns(view, frame._jdf.schema())
             key = declared_key(view, frame._jdf.schema())
@@ -178,10 +184,9 @@ class _Compiler:
         except EngineError as error:
             error.spot = error.spot or view.spot
             raise
-        except Py4JJavaError as error:
-            if (refused := unsupported(view, error)) is None:
-                raise
-            raise refused from error
+        except (PySparkException, Py4JJavaError) as error:
+            raise unsupported(view, error) or unplannable(view, error) from error
+        return frame
 
     def _keep(self, name: str, frame: DataFrame) -> None:
         plan = self._door.planned(frame._jdf)
@@ -222,7 +227,7 @@ class _Compiler:
                     raise refusal(view, error) from error
                 self._compile(self._pending[missing])
             except (PySparkException, Py4JJavaError) as error:
-                raise unplanned(view, error) from error
+                raise unread(view, error) from error
 
 
 def unordered_columns(door: Handle, plan: Handle, known: Iterable[tuple[str, str]] = ()) -> frozenset[str]:
@@ -280,7 +285,7 @@ def refusal(view: View, error: AnalysisException) -> EngineError:
     if isinstance(error, ParseException) and isinstance(view.query, Sql) and UNMATCHED.search(view.query.text):
         return unmatched(view, _spot(view, error))
     if error.getCondition() == NOT_READ:
-        return unplanned(view, error)
+        return unread(view, error)
     kind = "cannot be parsed" if isinstance(error, ParseException) else "is not valid"
     return EngineError(f'view "{view.name}" {kind}', detail=plain_text(str(error)), spot=_spot(view, error))
 
@@ -295,7 +300,7 @@ def unmatched(view: View, spot: Spot | None) -> EngineError:
     )
 
 
-def unplanned(view: View, error: PySparkException | Py4JJavaError) -> EngineError:
+def unread(view: View, error: PySparkException | Py4JJavaError) -> EngineError:
     """Spark has read something to find out its columns, a file mostly, and could not."""
     return EngineError(
         f'view "{view.name}" reads something that Spark cannot read',
@@ -305,10 +310,20 @@ def unplanned(view: View, error: PySparkException | Py4JJavaError) -> EngineErro
     )
 
 
-def unsupported(view: View, error: Py4JJavaError) -> EngineError | None:
+def unplannable(view: View, error: PySparkException | Py4JJavaError) -> EngineError:
+    """Spark has understood the query, and failed when it looked for a way to compute it."""
+    detail = last_cause(error).rstrip(";")
+    if isinstance(error, AnalysisException):
+        hint, spot = DEDUPLICATE if WITHIN_WATERMARK in detail else TOLD, _spot(view, error)
+    else:
+        hint, spot = EVALUATED if isinstance(error, PySparkException) else TOLD, view.spot
+    return EngineError(f'view "{view.name}" cannot be planned', detail=detail, hint=hint, spot=spot)
+
+
+def unsupported(view: View, error: PySparkException | Py4JJavaError) -> EngineError | None:
     """What the kernel's planner refuses, as ours; nothing if it is something else."""
-    cause: Handle = error.java_exception
-    if not cause.getClass().getName().endswith(".Unsupported"):
+    cause: Handle = getattr(error, "java_exception", None)
+    if cause is None or not cause.getClass().getName().endswith(".Unsupported"):
         return None
     return EngineError(
         f'view "{view.name}" uses {QUALIFIER.sub("", cause.construct())}, which is not supported yet',

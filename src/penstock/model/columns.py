@@ -12,6 +12,9 @@ from penstock.errors import ModelError, SchemaError, Spot
 from penstock.model.cursor import Cursor
 from penstock.schema import Column, Schema, Type, parse_type
 
+PARTS = "A column is a name, a type, and then NOT NULL or PRIMARY KEY."
+COLLATED = "Strings are kept by their bytes. Collations belong into queries: WHERE name COLLATE UNICODE_CI = 'ann'."
+
 
 @dataclass
 class Columns:
@@ -59,7 +62,7 @@ def _column(cursor: Cursor, found: Columns) -> None:
         else:
             raise cursor.error(
                 f'unexpected {cursor.shown()} after the type of "{name}"',
-                hint="A column is a name, a type, and then NOT NULL or PRIMARY KEY.",
+                hint=COLLATED if cursor.at("COLLATE") else PARTS,
             )
     found.columns.append(Column(name, type_, nullable))
     _check_schema(found, spot)

@@ -202,13 +202,17 @@ final class AggregatePlan(node: LogicalAggregate, growing: Boolean) {
 }
 
 object AggregatePlan {
-  /** An expression that rows are brought together by: values that Spark calls equal have equal bytes. */
+  /** An expression that rows are brought together by: values that Spark calls equal have equal bytes. A text under a collation stands for all that are
+    * equal to it: where nothing shows which of them it is, its key does.
+    */
   def keyed(e: Expression, clause: String): Expression = {
     val expression = NormalizeFloatingNumbers.normalize(e)
-    if (!UnsafeRowUtils.isBinaryStable(expression.dataType))
-      throw new Unsupported(s"$clause ${e.sql}", "strings under a collation cannot be keys yet")
-    expression
+    if (UnsafeRowUtils.isBinaryStable(expression.dataType)) expression
+    else if (Unseen(clause) && expression.dataType.isInstanceOf[StringType]) CollationKey(expression)
+    else throw new Unsupported(s"$clause of ${expression.dataType.sql}",
+      "texts that are equal under a collation cannot be one key here yet; write lower(...), or another function that makes them the same")
   }
+  private val Unseen = Set("JOIN ON", "PARTITION BY")
   private def refuse(e: AggregateExpression): Unit =
     if (e.aggregateFunction.prettyName.startsWith("kll_"))
       throw new Unsupported(e.sql, "KLL sketches draw from a random source that all of the process shares, so that the same rows give other bytes")
