@@ -63,10 +63,10 @@ DECKS: dict[str, tuple[str, ...]] = {
         *("lag(t, 1, 'none') OVER w", "lead(v) IGNORE NULLS OVER w"),
         *("sum(v) OVER w", "count(*) OVER (ORDER BY k)", "max(v) OVER (PARTITION BY k)", "avg(v) OVER w"),
         *(
-            "first_value(v) OVER w",
-            "last_value(v) OVER w",
+            "first_value(v) OVER (PARTITION BY k ORDER BY t)",
+            "last_value(v) OVER (PARTITION BY t ORDER BY k DESC)",
             "first_value(t) IGNORE NULLS OVER w",
-            "nth_value(v, 2) OVER w",
+            "nth_value(v, 2) OVER (PARTITION BY k ORDER BY t)",
         ),
         "sum(v) OVER (PARTITION BY t ORDER BY v, k, t ROWS BETWEEN 2 PRECEDING AND 1 FOLLOWING)",
         "last_value(v) OVER (PARTITION BY k ORDER BY t, v ROWS BETWEEN 1 FOLLOWING AND 2 FOLLOWING)",

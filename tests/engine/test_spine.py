@@ -62,7 +62,8 @@ def test_a_list_that_is_sorted_has_an_order(spark: SparkSession) -> None:
           sort_array(collect_list(DISTINCT id), false) AS down, array_agg(array(id, 1)) AS pairs FROM t GROUP BY k;
         CREATE VIEW above AS SELECT up, array_sort(bag) AS sorted, array_union(bag, up) AS both FROM lists;
         CREATE VIEW framed AS SELECT id, collect_list(k) OVER (ORDER BY id ROWS 2 PRECEDING) AS ks,
-          collect_list(k) OVER (PARTITION BY k) AS open FROM t;
+          collect_list(k) OVER (ORDER BY k) AS peers,
+          collect_set(k) OVER (PARTITION BY k) AS open FROM t;
     """
     found = compiled(spark, pipeline_of(text, name="shop")).unordered
     assert found == {"lists": {"bag", "pairs"}, "above": {"both"}, "framed": {"open"}}

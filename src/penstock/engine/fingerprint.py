@@ -16,7 +16,7 @@ from penstock.errors import EngineError
 from penstock.log.protocol import OrderedLog
 from penstock.model import Pipeline, Stream, Table, View, declaration_text
 
-STATE_FORMAT = 9
+STATE_FORMAT = 10
 """Other bytes in pages, pages of another size or another number of slots need another number."""
 NAMED = {"settings": "setting", "streams": "stream", "tables": "table", "files": "file", "views": "view"}
 """Parts that have parts, and what one of these is called."""

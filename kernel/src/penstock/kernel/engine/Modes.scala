@@ -9,18 +9,13 @@ import penstock.kernel.state.Entries
 
 /** `mode`, whether rows leave or not: a change costs the change, however large the group.
   *
-  * State: collection 0, value -> how often; 1, (how often, value), whose last entry is the answer. Of values that are there equally often that is, where
-  * the function was given an order, the last one in it. Where it was not, Spark's function is asked: what it says is a matter of all values that the group
-  * has, and so the work is as long as they are.
-  *
-  * @param inner Spark's function
-  * @param reverse whether the order is turned round, where there is one
+  * State: collection 0, value -> how often; 1, (how often, value), whose last entry is the answer: of values that are there equally often the last one in
+  * the order of values, which may be turned round.
   */
-case class ModeFold(inner: Fold, arguments: Arguments, reverse: Option[Boolean]) extends Fold {
+case class ModeFold(arguments: Arguments, reverse: Boolean) extends Fold {
   override def longs: Int = 0
   override def merges: Boolean = false
-  @transient override lazy val collections: Seq[Comparator[Array[Byte]]] =
-    Seq(Operator.Bytes, reverse.fold(Operator.Bytes)(new RankOrder(valueType, _, ModeFold.Counted)))
+  @transient override lazy val collections: Seq[Comparator[Array[Byte]]] = Seq(Operator.Bytes, new RankOrder(valueType, reverse, ModeFold.Counted))
 
   private def valueType: DataType = arguments.types.head
   @transient private lazy val held = new UnsafeRow(1)
@@ -38,19 +33,8 @@ case class ModeFold(inner: Fold, arguments: Arguments, reverse: Option[Boolean])
     }
 
   override def fill(g: Gathered, n: Int, o: Int, entries: Array[Entries], buffer: InternalRow, at: Int): Unit = {
-    val cursor = entries(1).descending
-    val most = if (cursor.next()) cursor.key else null
-    if (most != null && reverse.isEmpty && cursor.next() && ModeFold.times(cursor.key) == ModeFold.times(most))
-      chosen(entries(0), ModeFold.times(most), buffer, at)
-    else Extremes.fill(if (most == null) null else ModeFold.value(most), held, valueType, buffer, at)
-  }
-
-  /** How often a value is there does not matter to Spark's choice, but for those that are there most often. */
-  private def chosen(values: Entries, most: Long, buffer: InternalRow, at: Int): Unit = {
-    val gathered = new Gathered(inner.longs, inner.objects)
-    val cursor = values.ascending
-    while (cursor.next()) inner.add(gathered, 0, 0, arguments.row(cursor.key, 0), arguments.at, if (Multiset.count(cursor.value) == most) 2 else 1)
-    inner.fill(gathered, 0, 0, Array.empty, buffer, at)
+    val most = entries(1).lastKey
+    Extremes.fill(if (most == null) null else ModeFold.value(most), held, valueType, buffer, at)
   }
 }
 
@@ -59,6 +43,5 @@ object ModeFold {
   private val Counted = 8
 
   private def ranked(times: Long, value: Array[Byte]): Array[Byte] = ByteBuffer.allocate(Counted + value.length).putLong(times).put(value).array
-  private def times(ranked: Array[Byte]): Long = ByteBuffer.wrap(ranked).getLong
   private def value(ranked: Array[Byte]): Array[Byte] = java.util.Arrays.copyOfRange(ranked, Counted, ranked.length)
 }

@@ -3,7 +3,7 @@ package penstock.kernel.engine
 import java.io.{DataInput, DataOutput}
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow
-import org.apache.spark.sql.catalyst.expressions.aggregate.{Collect, ImperativeAggregate, TypedAggregateWithHashMapAsBuffer, TypedImperativeAggregate}
+import org.apache.spark.sql.catalyst.expressions.aggregate.{AggregateFunction, Collect, TypedAggregateWithHashMapAsBuffer, TypedImperativeAggregate}
 import penstock.kernel.state.Entries
 import scala.collection.mutable.ArrayBuffer
 
@@ -108,7 +108,7 @@ case class GrowingFold(inner: ObjectFold, arguments: Arguments) extends Fold {
 
 object GrowingFold {
   /** Whether the function's object has all values that it was given: those of sketches have a limit. */
-  private def hasValues(function: ImperativeAggregate): Boolean = function match {
+  def hasValues(function: AggregateFunction): Boolean = function match {
     case _: TypedAggregateWithHashMapAsBuffer | _: Collect[_] => true
     case _ => false
   }

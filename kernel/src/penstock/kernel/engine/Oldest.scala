@@ -8,10 +8,13 @@ import penstock.kernel.state.Entries
   * Places stand big-endian, so that bytes sort as places do. No value is the beginning of another: rows of the same columns never are.
   */
 object Oldest {
+  /** A value that came so often at a place. */
+  def add(byPlace: Entries, value: Array[Byte], place: Long, times: Long): Unit = Multiset.add(byPlace, first(place, value), times)
+
   /** Rows come under their place; rows that go take away the oldest equal ones. */
   def change(entries: Array[Entries], value: Array[Byte], place: Long, weight: Long): Unit =
     if (weight > 0) {
-      Multiset.add(entries(0), first(place, value), weight)
+      add(entries(0), value, place, weight)
       entries(1).put(last(value, place), Array.emptyByteArray)
     } else takeOldest(entries, value, -weight)
 

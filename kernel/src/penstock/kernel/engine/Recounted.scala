@@ -29,18 +29,18 @@ case class Arguments(at: Int, types: Seq[DataType], width: Int) {
   }
 }
 
-/** A fold that cannot take rows back, over input that does: the group's rows are kept, and gathered again for every answer.
+/** A fold that cannot take rows back, or that would grow with them: the group's rows are kept, and gathered again for every answer.
   *
-  * State: collection 0 (place, arguments) -> how often, 1 (arguments, place); a row that leaves takes away the oldest that equals it. The work is as
-  * long as the group.
+  * State: collection 0 (place, arguments) -> how often; where rows leave, 1 (arguments, place): one that does takes away the oldest that equals it. The
+  * work is as long as the group.
   */
-case class RecountedFold(inner: Fold, arguments: Arguments) extends Fold {
+case class RecountedFold(inner: Fold, arguments: Arguments, growing: Boolean) extends Fold {
   override def longs: Int = 0
   override def merges: Boolean = false
-  override def collections: Seq[Comparator[Array[Byte]]] = Seq(Operator.Bytes, Operator.Bytes)
+  override def collections: Seq[Comparator[Array[Byte]]] = if (growing) Seq(Operator.Bytes) else Seq(Operator.Bytes, Operator.Bytes)
   override def add(g: Gathered, n: Int, o: Int, row: UnsafeRow, input: Int, weight: Long): Unit = ()
   override def keep(g: Gathered, n: Int, o: Int, entries: Array[Entries], row: UnsafeRow, input: Int, weight: Long, place: Long): Unit =
-    Oldest.change(entries, arguments.of(row), place, weight)
+    if (growing) Oldest.add(entries(0), arguments.of(row), place, weight) else Oldest.change(entries, arguments.of(row), place, weight)
   override def fill(g: Gathered, n: Int, o: Int, entries: Array[Entries], buffer: InternalRow, at: Int): Unit = {
     val gathered = new Gathered(inner.longs, inner.objects)
     val cursor = entries(0).ascending

@@ -1,5 +1,8 @@
 package penstock.kernel.engine
 
+import java.util.Arrays
+import penstock.kernel.state.Cursor
+
 /** How the columns of one frame are brought up to date in a partition whose rows have changed. */
 abstract class Sweep {
 
@@ -22,23 +25,38 @@ object Sweep {
   }
 }
 
-/** A frame that is the whole partition: it is gathered anew, and every row gets the same columns. */
+/** A frame that is the whole partition: it is gathered anew, and every row gets the same columns. Where these are what they were, only the rows that have
+  * changed are visited once more.
+  */
 final class Whole(frame: Int, functions: FrameFunctions) extends Sweep {
   override def sweep(partition: Partition, changed: Array[Array[Byte]]): Unit = {
     val g = functions.fresh()
-    val all = new Steps(partition.entries.ascending, together = true, 0L)
+    var before: Array[Byte] = null
+    val all = steps(partition.entries.ascending)
     while (all.has) {
       functions.add(g, all.row, all.times)
+      if (before == null && !partition.hasChanged(all.row)) before = new RunReader(WindowRow.section(all.kept, WindowRow.shown(frame))).columns
       all.advance()
     }
     val columns = functions.columns(g)
-    val runs = new Runs
-    val rows = new Steps(partition.entries.ascending, together = true, 0L)
-    while (rows.has) {
-      runs.add(columns, rows.times)
-      partition.put(rows, WindowRow.shown(frame), runs.take(backwards = false))
-      partition.evaluated += 1
-      rows.advance()
+    if (before != null && Arrays.equals(before, columns)) changed.foreach { row =>
+      val at = steps(partition.entries.from(row))
+      if (at.has && Arrays.equals(at.row, row)) give(partition, at, columns)
+    } else {
+      val rows = steps(partition.entries.ascending)
+      while (rows.has) {
+        give(partition, rows, columns)
+        rows.advance()
+      }
     }
+  }
+
+  private def steps(walk: Cursor): Steps = new Steps(walk, together = true, 0L)
+
+  private def give(partition: Partition, at: Steps, columns: Array[Byte]): Unit = {
+    val runs = new Runs
+    runs.add(columns, at.times)
+    partition.put(at, WindowRow.shown(frame), runs.take(backwards = false))
+    partition.evaluated += 1
   }
 }

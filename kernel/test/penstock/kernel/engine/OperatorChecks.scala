@@ -12,6 +12,7 @@ object OperatorChecks {
     RetainedChecks.run(checks)
     FoldChecks.run(checks)
     RankChecks.run(checks)
+    ListChecks.run(checks)
     SumChecks.run(checks)
     FusedChecks.run(checks)
     DeliveryChecks.run(checks)

@@ -81,11 +81,11 @@ object RankChecks {
   private def percentiles(value: Attribute, times: Attribute): Seq[AggregateFunction] =
     unweighted(value) ++ Seq(new Percentile(value, Literal(0.8), times), new Percentile(value, array(0.2, 0.5), Literal(3L)))
 
-  private def modes(value: Attribute): Seq[AggregateFunction] = Seq(new Mode(value), new Mode(value, true), new Mode(value, false))
+  private def modes(value: Attribute): Seq[AggregateFunction] = Seq(new Mode(value, true), new Mode(value, false))
 
   private def array(percentages: Double*): Expression = Literal.create(new GenericArrayData(percentages.toArray), ArrayType(DoubleType, containsNull = false))
 
-  private def equalsSpark(asked: AskedOfAll, value: Random => Any, random: Random, growing: Boolean): Unit = {
+  private[engine] def equalsSpark(asked: AskedOfAll, value: Random => Any, random: Random, growing: Boolean): Unit = {
     val found = asked.operator(256)
     val rows = ArrayBuffer.empty[(Any, Any)]
     var place = 0L

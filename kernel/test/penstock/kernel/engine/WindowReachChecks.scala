@@ -28,6 +28,7 @@ object WindowReachChecks {
     checks.check("a running number of a row that is replaced by its like: two rows")(replaced())
     checks.check("a running median keeps nothing with its rows but the answer")(keepsAnswers())
     checks.check("a running median: from the row to the end")(reachesOn())
+    checks.check("the least of the partition: where it stays, the row alone")(stays())
     checks.check("a frame of 2,000 rows is not gathered anew for each of its rows")(wide())
   }
 
@@ -81,6 +82,16 @@ object WindowReachChecks {
     found.batch(Seq(found.envelope(at(495, t = 1).values(ByKind.Number), 1, Rows)))
     // Its peer has the same frame.
     equal(found.operator.evaluated - before, 6L, "rows that are evaluated")
+  }
+
+  private def stays(): Unit = {
+    val found = WindowChecks.window(Upwards, Seq(Over("min")(FrameCase(byRows = true, None, None))))
+    found.batch((0 until 2_000).map(i => found.envelope(at(i).values(ByKind.Number), 1, i)))
+    val (before, row) = (found.operator.evaluated, at(700, t = 1).values(ByKind.Number))
+    equal(found.batch(Seq(found.envelope(row, 1, Rows))), Map((row :+ 0L) -> 1L), "the answer")
+    equal(found.operator.evaluated - before, 1L, "rows that are evaluated")
+    equal(found.batch(Seq(found.envelope(row, -1, Rows + 1))), Map((row :+ 0L) -> -1L), "the answer when the row has left again")
+    equal(found.operator.evaluated - before, 1L, "rows that are evaluated when it has left")
   }
 
   private def wide(): Unit = {

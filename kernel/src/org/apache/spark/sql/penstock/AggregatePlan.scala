@@ -1,7 +1,7 @@
 package org.apache.spark.sql.penstock
 
 import org.apache.spark.sql.catalyst.expressions._
-import org.apache.spark.sql.catalyst.expressions.aggregate.{Average, BitAndAgg, BitOrAgg, BitXorAgg, CollectList, CollectSet, Count,
+import org.apache.spark.sql.catalyst.expressions.aggregate.{Average, BitAndAgg, BitOrAgg, BitXorAgg, CollectList, CollectSet, CollectUnion, Count,
   DeclarativeAggregate, ImperativeAggregate, ListAgg, Max, Min, Mode, PercentileBase, Sum, TypedImperativeAggregate, AggregateExpression, AggregateFunction}
 import org.apache.spark.sql.catalyst.optimizer.NormalizeFloatingNumbers
 import org.apache.spark.sql.catalyst.planning.PhysicalAggregation
@@ -101,9 +101,10 @@ final class AggregatePlan(node: LogicalAggregate, growing: Boolean) {
       case f: CollectList if f.ignoreNulls && !e.isDistinct => direct(e, f, Seq(f.child), _ => CollectFold(f.child.dataType, set = false), ordered = true)
       case f: PercentileBase if Ranking.fits(f, e.isDistinct) => ranked(e, f)
       case f if e.isDistinct => again(distinct(buffered(e, f)), RecountedValuesFold(_, _, distinct = true))
-      case f: Mode if Ranking.fits(f) => again(normalized(buffered(e, f)), ModeFold(_, _, f.reverseOpt))
-      case f if growing => resumed(buffered(e, f))
-      case f if AggregatePlan.followsRows(f) => again(buffered(e, f), RecountedFold)
+      case f: Mode if Ranking.fits(f) => direct(e, f, Seq(NormalizeFloatingNumbers.normalize(f.child)), at => Ranking.fold(f, at, inputs.length), ordered = false)
+      case f: CollectUnion if f.ignoreNulls => again(buffered(e, f), UnionFold)
+      case f if growing && !GrowingFold.hasValues(f) => resumed(buffered(e, f))
+      case f if AggregatePlan.followsRows(f) => again(buffered(e, f), RecountedFold(_, _, growing))
       case f => again(buffered(e, f), RecountedValuesFold(_, _, distinct = false))
     }
   }
@@ -115,13 +116,11 @@ final class AggregatePlan(node: LogicalAggregate, growing: Boolean) {
 
   private def distinct(p: Planned): Planned = p.copy(inputs = p.inputs.map(AggregatePlan.keyed(_, "DISTINCT")))
 
-  private def normalized(p: Planned): Planned = p.copy(inputs = p.inputs.map(NormalizeFloatingNumbers.normalize))
-
   /** The same function by another fold around its own, which keeps the arguments. */
   private def again(p: Planned, around: (Fold, Arguments) => Fold): Planned =
     p.copy(fold = at => around(p.fold(at), arguments(p, at)), ordered = false)
 
-  /** The same function where rows only come: one that works on an object needs the latest rows beside it. */
+  /** The same function where rows only come: one that works on an object needs the latest rows beside it. The object has a limit. */
   private def resumed(p: Planned): Planned = p.copy(fold = at => p.fold(at) match {
     case plain: ObjectFold => GrowingFold(plain, arguments(p, at))
     case other => other
@@ -220,9 +219,10 @@ object AggregatePlan {
     case Alias(child, _) => child
     case other => other
   }
-  /** Whether the answer depends on the order in which rows came: not that of a sketch, a percentile or a histogram. */
+  /** Whether the answer depends on the order in which rows came: not that of a sketch, a percentile, a mode or a histogram. */
   private def followsRows(f: AggregateFunction): Boolean = f match {
     case _: DeclarativeAggregate | _: ListAgg => true
+    case _: Mode => false
     case other => byOrder(other)
   }
   /** Functions that Spark calls not deterministic only because they follow the order of rows, which here is the order of places. */

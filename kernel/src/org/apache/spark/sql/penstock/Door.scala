@@ -239,7 +239,7 @@ object Door {
 
   /** Makes the session able to run what the planner builds. */
   def prepare(session: ClassicSession): Unit =
-    if (!session.experimental.extraStrategies.contains(FeedStrategy)) session.experimental.extraStrategies ++= Seq(FeedStrategy, BeneathStrategy, RetainedStrategy)
+    if (!session.experimental.extraStrategies.contains(FeedStrategy)) session.experimental.extraStrategies ++= Seq(FeedStrategy, BeneathStrategy, RetainedStrategy, PeerOrderStrategy)
 
   /** The rows of a source as envelopes. Edges with a plan are folded before the shuffle where they can be. Targets are an operator, which of its
     * clocks, and its chain: those to be woken, those to be told of the watermark, those to be told of all its steps. `tasks` of a cascade are woken too.

@@ -27,12 +27,9 @@ object FrameFold {
     case f: CollectSet => direct(f, Seq(NormalizeFloatingNumbers.normalize(f.child)), _ => ListFold(f.child.dataType, set = true, f.ignoreNulls))
     case f: PercentileBase if Ranking.fits(f, distinct = false) =>
       direct(f, Ranking.arguments(f), at => InMemoryFold(Ranking.fold(f, at, distinct = false)))
-    case f: Mode if Ranking.fits(f) => direct(f, Seq(NormalizeFloatingNumbers.normalize(f.child)), at => InMemoryFold(mode(f, at)))
+    case f: Mode if Ranking.fits(f) => direct(f, Seq(NormalizeFloatingNumbers.normalize(f.child)), at => InMemoryFold(Ranking.fold(f, at, at + 1)))
     case f => bySpark(f)
   }
-
-  private def mode(f: Mode, at: Int): Fold =
-    ModeFold(ObjectFold(bound(f, at).asInstanceOf[TypedImperativeAggregate[AnyRef]]), Arguments(at, Seq(f.child.dataType), at + 1), f.reverseOpt)
 
   /** The `nth` value of the frame from one end; and the column that says whether there is one. */
   def picked(child: Expression, nth: Int, fromLast: Boolean, ignoreNulls: Boolean): (FrameFold, AttributeReference) = {

@@ -6,7 +6,7 @@ import org.apache.spark.sql.catalyst.plans.logical.{Expand, Generate, LeafNode, 
 
 /** Which columns of a plan hold arrays in an order that Spark leaves open.
   *
-  * What was collected from rows is open; what was sorted since is not, nor is a list over a frame of ROWS, which has the order of its window. What is
+  * What was collected from rows is open; what was sorted since is not, nor is a list over a frame, which has the order of its window. What is
   * made of an open column is open. `known` are open columns of the relations that are read, as relation and column.
   */
 final class OpenOrder(known: Set[(String, String)]) {
@@ -33,7 +33,7 @@ final class OpenOrder(known: Set[(String, String)]) {
       case AggregateExpression(Collected(value), _, _, _, _) => isOpen(value, open)
       case _ => false
     }
-    case WindowExpression(AggregateExpression(list: CollectList, _, _, _, _), spec) if Ties.isSettled(spec) => isOpen(list.child, open)
+    case w @ WindowExpression(AggregateExpression(list: CollectList, _, _, _, _), _) if Ties.isSettled(w, list.child.dataType) => isOpen(list.child, open)
     case Collected(_) => true
     case other => other.children.exists(isOpen(_, open))
   }

@@ -4,7 +4,7 @@ import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.expressions.aggregate.{Mode, PercentileBase}
 import org.apache.spark.sql.catalyst.util.{ArrayData, UnsafeRowUtils}
 import org.apache.spark.sql.types.AtomicType
-import penstock.kernel.engine.{Fold, PercentileFold}
+import penstock.kernel.engine.{Arguments, Fold, ModeFold, PercentileFold}
 
 /** Functions whose answer is a matter of how values rank: exact percentiles, and modes. */
 object Ranking {
@@ -28,6 +28,11 @@ object Ranking {
     }
     PercentileFold(f.withNewChildren(children).asInstanceOf[PercentileBase], percentages(f), distinct)
   }
+
+  /** The fold of a mode whose value is column `at` of a row of so many columns. Where nothing says which of the values that are there most often it takes, it
+    * takes the least of them: see `Ties`.
+    */
+  def fold(f: Mode, at: Int, width: Int): Fold = ModeFold(Arguments(at, Seq(f.child.dataType), width), f.reverseOpt.getOrElse(true))
 
   private def percentages(f: PercentileBase): Seq[Double] = f.percentageExpression.eval() match {
     case null => Nil

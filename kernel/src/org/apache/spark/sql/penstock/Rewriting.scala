@@ -3,15 +3,17 @@ package org.apache.spark.sql.penstock
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.expressions.aggregate.{AggregateExpression, AggregateFunction, Complete, Count, First}
 import org.apache.spark.sql.catalyst.planning.{ExtractEquiJoinKeys, PhysicalAggregation}
-import org.apache.spark.sql.catalyst.plans.{Inner, LeftAnti, LeftOuter, LeftSingle}
+import org.apache.spark.sql.catalyst.plans.{ExistenceJoin, Inner, LeftAnti, LeftOuter, LeftSingle}
 import org.apache.spark.sql.catalyst.plans.logical._
-import org.apache.spark.sql.types.IntegerType
+import org.apache.spark.sql.catalyst.util.UnsafeRowUtils
+import org.apache.spark.sql.types.{BooleanType, IntegerType}
 
 /** What Catalyst leaves in an optimized plan for its own physical operators, said in joins and aggregates. */
 object Rewriting {
   def apply(optimized: LogicalPlan): LogicalPlan = optimized.transformUp {
     case join @ Join(left, right, LeftAnti, Some(NotIn(l, r)), _) if l.references.subsetOf(left.outputSet) && r.references.subsetOf(right.outputSet) =>
       notIn(join, l, r)
+    case join @ NotInSeveral(pairs, others) => notIn(join, pairs, others)
     case join @ Join(_, _, LeftSingle, _, _) => lookedUp(join)
     case aggregate: Aggregate if Session.of(aggregate).isDefined => Session.grouped(aggregate)
     case aggregate: Aggregate if asks(aggregate.aggregateExpressions) => answered(inTwo(aggregate))
@@ -41,7 +43,7 @@ object Rewriting {
 
   private def asks(expressions: Seq[Expression]): Boolean = expressions.exists(_.exists(_.isInstanceOf[ScalarSubquery]))
 
-  /** The condition that Catalyst makes of NOT IN with one column: equal, or one of the two is NULL. */
+  /** The condition that Catalyst makes of NOT IN with one column, and of each where there are several: equal, or one of the two is NULL. */
   private object NotIn {
     def unapply(condition: Expression): Option[(Expression, Expression)] = condition match {
       case Or(EqualTo(l, r), IsNull(EqualTo(l2, r2))) if l.semanticEquals(l2) && r.semanticEquals(r2) => Some((l, r))
@@ -59,6 +61,42 @@ object Rewriting {
     val both = Join(unmatched, facts, Inner, None, JoinHint.NONE)
     Project(join.left.output, Filter(Or(Not(any.toAttribute), And(Not(nulls.toAttribute), IsNotNull(l))), both))
   }
+
+  /** NOT IN where its columns are all that could bring rows together, among other conditions: the pairs of columns that are compared, and these. */
+  private object NotInSeveral {
+    def unapply(join: Join): Option[(Seq[(Expression, Expression)], Seq[Expression])] = join match {
+      case Join(_, _, LeftAnti | ExistenceJoin(_), Some(condition), _) if ExtractEquiJoinKeys.unapply(join).isEmpty =>
+        val (compared, others) = JoinPlan.conjuncts(condition).partition(pair(join, _).isDefined)
+        Option.when(compared.nonEmpty)((compared.flatMap(pair(join, _)), others))
+      case _ => None
+    }
+    private def pair(join: Join, condition: Expression): Option[(Expression, Expression)] = NotIn.unapply(condition).filter { case (l, r) =>
+      of(l, join.left) && of(r, join.right) && UnsafeRowUtils.isBinaryStable(l.dataType)
+    }
+    private def of(e: Expression, side: LogicalPlan): Boolean = e.references.nonEmpty && e.references.subsetOf(side.outputSet)
+  }
+
+  /** Rows meet by equality; after that all rows meet those of the right side that have a NULL, and rows that have one themselves meet all of it. The
+    * latter find them under a key that others have not, and so pass by.
+    */
+  private def notIn(join: Join, pairs: Seq[(Expression, Expression)], others: Seq[Expression]): LogicalPlan = {
+    val equal = pairs.map { case (l, r) => EqualTo(l, r): Expression }
+    val one = Alias(Literal(1), "one")()
+    val byNullRight = nullIn(pairs.map(_._2)).map(nulls => (Filter(nulls, join.right), join.condition.get))
+    val byNullLeft = nullIn(pairs.map(_._1)).map { nulls =>
+      (Project(join.right.output :+ one, join.right), And(EqualTo(If(nulls, Literal(1), Literal(null, IntegerType)), one.toAttribute), join.condition.get))
+    }
+    val meetings = (join.right, (equal ++ others).reduce(And(_, _))) +: (byNullRight.toSeq ++ byNullLeft)
+    join.joinType match {
+      case ExistenceJoin(exists) =>
+        val found = meetings.map(_ => AttributeReference(exists.name, BooleanType, nullable = false)())
+        val met = meetings.zip(found).foldLeft(join.left) { case (rows, ((right, condition), each)) => Join(rows, right, ExistenceJoin(each), Some(condition), JoinHint.NONE) }
+        Project(join.left.output :+ Alias(found.reduce[Expression](Or(_, _)), exists.name)(exists.exprId), met)
+      case _ => meetings.foldLeft(join.left) { case (rows, (right, condition)) => Join(rows, right, LeftAnti, Some(condition), JoinHint.NONE) }
+    }
+  }
+
+  private def nullIn(columns: Seq[Expression]): Option[Expression] = columns.filter(_.nullable).map(IsNull(_): Expression).reduceOption(Or(_, _))
 
   /** A subquery that finds one row for each row of the left side, by equality: the right side's rows are put together by their key, and a key that has
     * several of them fails where somebody asks for it. Other conditions stay as they are.

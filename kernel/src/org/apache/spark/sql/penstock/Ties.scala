@@ -1,10 +1,10 @@
 package org.apache.spark.sql.penstock
 
 import org.apache.spark.sql.catalyst.expressions._
-import org.apache.spark.sql.catalyst.expressions.aggregate.{AggregateExpression, AggregateFunction, AnyValue, CollectList, First, Last, ListAgg, MaxMinBy, Mode}
+import org.apache.spark.sql.catalyst.expressions.aggregate.{AggregateExpression, AnyValue, CollectList, First, Last, ListAgg, MaxMinBy, Mode}
 import org.apache.spark.sql.catalyst.optimizer.InlineCTE
 import org.apache.spark.sql.catalyst.plans.logical._
-import org.apache.spark.sql.types.IntegerType
+import org.apache.spark.sql.types.{DataType, IntegerType}
 
 /** Where a query leaves it to Spark which of several rows comes first, all columns decide, in order.
   *
@@ -12,16 +12,26 @@ import org.apache.spark.sql.types.IntegerType
   * rows of a window, for frames of ROWS, and for the nearest row of an as-of join. So the answer is one of those that Spark may give, always the same one; the batch engine gives it
   * too, if asked for this plan.
   *
+  * In a frame of RANGE rows that tie are peers, and stay so: functions that follow the order of rows have theirs beside that of the window, see
+  * `PeerOrder`. For them, and where a frame has all rows, the columns that they read decide: rows that are equal in these are alike to them.
+  *
   * The order that decides a LIMIT need not be right beneath it: Spark lets rows go through filters, projections, generators and limits of subqueries as they
   * came, and takes the first of them. So the order is carried up to the LIMIT. Not out of a view, which is a set of rows.
   */
 object Ties {
   def broken(analyzed: LogicalPlan): LogicalPlan = InlineCTE(alwaysInline = true)(analyzed).transformUpWithSubqueries {
-    case window: Window if window.windowExpressions.exists(depends) => apart(window)
+    case window: Window => apart(window)
     case limit @ GlobalLimit(_, child) => beneath(limit.withNewChildren(Seq(sorted(child))).asInstanceOf[UnaryNode])
     case join: AsOfJoin => AsOfTimes.tied(join, rest(join.rightSortExprs.map(SortOrder(_, Ascending)), join.right.output).map(_.child))
     case offset @ Offset(_, child) if !child.isInstanceOf[GlobalLimit] => beneath(offset.withNewChildren(Seq(sorted(child))).asInstanceOf[UnaryNode])
+  }.transformAllExpressionsWithSubqueries {
+    case mode: Mode if mode.reverseOpt.isEmpty && Ranking.fits(mode) => mode.copy(reverseOpt = Some(true))
+    case e @ AggregateExpression(list: ListAgg, _, false, _, _) if isOpen(list) => e.copy(aggregateFunction = list.copy(orderExpressions = list.orderExpressions :+ SortOrder(list.child, Ascending)))
   }
+
+  /** Whether values of a list that has an order of its own may tie in it. */
+  private def isOpen(list: ListAgg): Boolean =
+    list.orderExpressions.nonEmpty && !list.child.foldable && !list.orderExpressions.exists(_.child.semanticEquals(list.child))
 
   /** A limit right above its order, beneath a projection that stood between them: in a subquery that refers to other rows, Spark counts the first ones
     * for each of these, and sees no order through a projection.
@@ -75,17 +85,32 @@ object Ties {
   /** Functions that need it get a window of their own, for others an order that leaves ties is part of what they mean. */
   private def apart(window: Window): LogicalPlan = {
     val (needing, others) = window.windowExpressions.partition(depends)
-    val below = if (others.isEmpty) window.child else window.copy(windowExpressions = others)
-    val order = window.orderSpec ++ rest(window.orderSpec, window.child.output)
-    val respecified = needing.map(_.transform { case w: WindowExpression => w.copy(windowSpec = w.windowSpec.copy(orderSpec = order)) }.asInstanceOf[NamedExpression])
-    val above = Window(respecified, window.partitionSpec, order, below)
-    if (others.isEmpty) above else Project(window.output, above)
+    if (needing.isEmpty) among(window)
+    else {
+      val below = if (others.isEmpty) window.child else among(window.copy(windowExpressions = others))
+      val deciding = if (needing.forall(_.exists(isOfAll))) read(needing, window) else window.child.output
+      val order = window.orderSpec ++ rest(window.orderSpec, deciding)
+      val respecified = needing.map(_.transform { case w: WindowExpression => w.copy(windowSpec = w.windowSpec.copy(orderSpec = order)) }.asInstanceOf[NamedExpression])
+      val above = Window(respecified, window.partitionSpec, order, below)
+      if (others.isEmpty) above else Project(window.output, above)
+    }
+  }
+
+  /** The window with an order of peers, where one of its functions follows it. */
+  private def among(window: Window): Window = {
+    val following = window.windowExpressions.filter(_.exists { case w: WindowExpression => follows(w.windowFunction); case _ => false })
+    PeerOrder.noted(window, rest(window.orderSpec, read(following, window)).map(_.child))
+  }
+
+  /** The columns that functions of a window read. */
+  private def read(functions: Seq[NamedExpression], window: Window): Seq[Attribute] = {
+    val theirs = AttributeSet(functions.flatMap(_.collect { case w: WindowExpression => w.windowFunction }))
+    window.child.output.filter(theirs.contains)
   }
 
   private def depends(e: NamedExpression): Boolean = e.exists {
     case WindowExpression(_: Rank | _: DenseRank | _: PercentRank | _: CumeDist, _) => false
-    case WindowExpression(AggregateExpression(f, _, _, _, _), spec @ WindowSpecDefinition(_, order, _)) =>
-      isByRows(spec) && (!isWhole(spec) || order.nonEmpty && follows(f))
+    case w @ WindowExpression(f @ (_: AggregateExpression | _: NthValue), spec) => if (isOfAll(w)) follows(f) else isByRows(spec)
     case _: WindowExpression => true
     case _ => false
   }
@@ -95,17 +120,21 @@ object Ties {
     case _ => false
   }
 
-  private def isWhole(spec: WindowSpecDefinition): Boolean = spec.frameSpecification match {
-    case SpecifiedWindowFrame(_, UnboundedPreceding, UnboundedFollowing) => true
+  /** Whether all rows of the partition are in the frame. */
+  private def isOfAll(e: Expression): Boolean = e match {
+    case WindowExpression(_, WindowSpecDefinition(_, _, SpecifiedWindowFrame(_, UnboundedPreceding, UnboundedFollowing))) => true
     case _ => false
   }
 
-  /** Whether rows of the window's frames stand in an order that leaves nothing open. */
-  def isSettled(spec: WindowSpecDefinition): Boolean = isByRows(spec) && (!isWhole(spec) || spec.orderSpec.nonEmpty)
+  /** Whether a list of a window stands in an order that leaves nothing open. */
+  def isSettled(list: WindowExpression, values: DataType): Boolean =
+    RowOrdering.isOrderable(values) || isByRows(list.windowSpec) && !isOfAll(list)
 
-  /** Whether the answer depends on the order of the rows, although all of them are in the frame. */
-  private def follows(f: AggregateFunction): Boolean = f match {
-    case _: First | _: Last | _: AnyValue | _: CollectList | _: ListAgg | _: MaxMinBy | _: Mode => true
+  /** Whether the answer depends on the order of the rows, whatever the frame. */
+  private def follows(function: Expression): Boolean = function match {
+    case AggregateExpression(f, _, _, _, _) => follows(f)
+    case list: ListAgg => list.orderExpressions.isEmpty
+    case _: First | _: Last | _: AnyValue | _: NthValue | _: CollectList | _: MaxMinBy => true
     case _ => false
   }
 

@@ -122,10 +122,11 @@ final class WindowPlan(node: LogicalWindow, timeZone: String) {
 }
 
 object WindowPlan {
-  /** The orders of a window or a limit; where they leave it open, the columns decide, from the first to the last. */
+  /** The orders of a window or a limit, and of peers; where they leave it open, the columns decide, from the first to the last. */
   def order(orders: Seq[SortOrder], input: Seq[Attribute]): RowOrder = {
-    val others = input.filter(a => RowOrdering.isOrderable(a.dataType) && !orders.exists(_.child.semanticEquals(a)))
-    val all = orders.map(_.copy(sameOrderExpressions = Nil)) ++ others.map(SortOrder(_, Ascending))
+    val known = PeerOrder.plain(orders) ++ PeerOrder.of(orders)
+    val others = input.filter(a => RowOrdering.isOrderable(a.dataType) && !known.exists(_.child.semanticEquals(a)))
+    val all = known ++ others.map(SortOrder(_, Ascending))
     RowOrder(input.length, all.map(BindReferences.bindReference(_, AttributeSeq(input))), orders.length)
   }
 
