@@ -215,6 +215,7 @@ def test_a_changed_function_is_a_changed_pipeline(spark: SparkSession, tmp_path:
 
 
 REFUSED = {
+    "asking-for-rows": 'spark.table("orders").limit(spark.table("orders").count())',
     "aggregate": 'spark.table("orders").groupBy("customer").count().select(twice("count"))',
     "join": 'spark.table("orders").join(spark.table("customers"), "id").select(loud("name"))',
     "window": 'spark.sql("SELECT row_number() OVER (ORDER BY id) AS n FROM orders").select(twice("n"))',

@@ -125,3 +125,30 @@ def test_a_file_that_is_damaged_inside_is_refused_when_it_is_read(
     with refused("engine/static-damaged", folder=tmp_path):
         made.drain()
     assert made.log.last("test/1") is None
+
+
+MADE = """\
+import penstock as ps
+
+ps.stream("orders", "id BIGINT, city STRING")
+
+
+@ps.view
+def rated(spark):
+    rates = spark.createDataFrame([("Oslo", {rate}), (None, 1)], "city STRING, rate INT")
+    return spark.table("orders").join(rates, "city", "left")
+"""
+
+
+def test_rows_that_a_program_makes_are_known_again(spark: SparkSession, tmp_path: Path) -> None:
+    made = PythonBench(spark, tmp_path, MADE.format(rate=3))
+    made.append({"orders": [{"id": 1, "city": "Oslo"}]})
+    made.drain()
+    made.start()
+    made.append({"orders": [{"id": 2, "city": "Bern"}]})
+    made.drain()
+    made.check()
+    assert [each["rate"] for each in made.content("rated")] == [3, None]
+    with refused("engine/changed-rows", folder=tmp_path):
+        made.declare(MADE.format(rate=4))
+    made.log.close()

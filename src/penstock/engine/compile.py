@@ -35,6 +35,7 @@ PARSED = re.compile(r"\(line (\d+), pos (\d+)\)")
 NOT_FOUND = "TABLE_OR_VIEW_NOT_FOUND"
 UNMATCHED = re.compile(r"\bASOF\s+JOIN\b(?!.*\bMATCH_CONDITION\b)", re.IGNORECASE | re.DOTALL)
 NOT_READ = "FAILED_TO_CREATE_PLAN_FOR_DIRECT_QUERY"
+ASKED = "penstock.DeclaredScan"
 WITHIN_WATERMARK = "dropDuplicatesWithinWatermark"
 DEDUPLICATE = "Write ps.deduplicate(frame, keys, within='1 hour'), which goes by the event time of the stream."
 TOLD = "--debug shows all that Spark says."
@@ -301,7 +302,16 @@ def unmatched(view: View, spot: Spot | None) -> EngineError:
 
 
 def unread(view: View, error: PySparkException | Py4JJavaError) -> EngineError:
-    """Spark has read something to find out its columns, a file mostly, and could not."""
+    """Spark has read something to find out its columns, a file mostly, and could not; or was asked for rows of a
+    relation, which has none yet.
+    """
+    if ASKED in str(error):
+        return EngineError(
+            f'view "{view.name}" asks for rows while it is declared',
+            detail="A view is a query: what it reads is there when it runs.",
+            hint="Leave out collect(), count(), show() and their like; name the values of pivot().",
+            spot=view.spot,
+        )
     return EngineError(
         f'view "{view.name}" reads something that Spark cannot read',
         detail=last_cause(error),

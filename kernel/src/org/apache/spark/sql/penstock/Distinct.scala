@@ -1,11 +1,11 @@
 package org.apache.spark.sql.penstock
 
 import org.apache.spark.sql.catalyst.InternalRow
-import org.apache.spark.sql.catalyst.expressions.{AttributeReference, Expression, Literal, RuntimeReplaceableAggregate}
+import org.apache.spark.sql.catalyst.expressions.{AttributeReference, Expression, Literal, MapSort, RuntimeReplaceableAggregate}
 import org.apache.spark.sql.catalyst.expressions.codegen.{CodegenContext, ExprCode}
 import org.apache.spark.sql.catalyst.expressions.aggregate.{AggregateExpression, AggregateFunction}
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
-import org.apache.spark.sql.types.{DataType, StructType}
+import org.apache.spark.sql.types.{DataType, MapType, StructType}
 
 /** An aggregate function over distinct values, as Catalyst's optimizer shall leave it alone.
   *
@@ -30,8 +30,11 @@ case class Distinct(function: AggregateFunction) extends AggregateFunction {
 
 object Distinct {
   def hidden(analyzed: LogicalPlan): LogicalPlan = analyzed.transformAllExpressionsWithSubqueries {
-    case e: AggregateExpression if e.isDistinct => e.copy(aggregateFunction = Distinct(itself(e.aggregateFunction)), isDistinct = false)
+    case e: AggregateExpression if e.isDistinct => e.copy(aggregateFunction = Distinct(sorted(itself(e.aggregateFunction))), isDistinct = false)
   }
+  /** As the optimizer would do here too: maps with the same entries are one value, in whatever order these stand. */
+  private def sorted(function: AggregateFunction): AggregateFunction =
+    function.mapChildren(child => if (child.dataType.isInstanceOf[MapType]) MapSort(child) else child).asInstanceOf[AggregateFunction]
   /** What Catalyst's optimizer would put in its place, if it saw the function: `median` is a percentile. */
   private def itself(function: AggregateFunction): AggregateFunction = function match {
     case named: RuntimeReplaceableAggregate => named.replacement match {

@@ -2,6 +2,7 @@ package org.apache.spark.sql.penstock
 
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.plans.logical.{LeafNode, LocalRelation, LogicalPlan}
+import org.apache.spark.sql.execution.LogicalRDD
 import org.apache.spark.sql.execution.datasources.{HadoopFsRelation, LogicalRelation}
 import org.apache.spark.sql.internal.SQLConf
 
@@ -34,7 +35,22 @@ object PlanText {
   private def fixedText(leaf: LeafNode): String = leaf match {
     case values: LocalRelation => values.data.mkString(" ")
     case LogicalRelation(_: HadoopFsRelation, _, _, _, _) => ""
-    case other => other.simpleString(1000)
+    case rows: LogicalRDD => summed(rows)
+    case other => other.canonicalized.simpleString(1000)
+  }
+
+  /** Rows that a program has made, in whatever order they come. */
+  private def summed(rows: LogicalRDD): String = {
+    val types = rows.output.map(_.dataType).toArray
+    val hashes = rows.rdd.mapPartitions { some =>
+      val pack = UnsafeProjection.create(types)
+      some.map { row =>
+        val packed = pack(row)
+        XXH64.hashUnsafeBytes(packed.getBaseObject, packed.getBaseOffset, packed.getSizeInBytes, 42L)
+      }
+    }
+    val (count, sum) = hashes.map((1L, _)).fold((0L, 0L)) { case ((n, all), (m, more)) => (n + m, all + more) }
+    s"$count rows $sum"
   }
 
   /** What may stand in any order, in that of its text: Catalyst puts it into the order of hash codes, and that of a class is another one in every process. */

@@ -20,6 +20,7 @@ import org.apache.spark.sql.types.{DataType, IntegerType}
   */
 object Ties {
   def broken(analyzed: LogicalPlan): LogicalPlan = InlineCTE(alwaysInline = true)(analyzed).transformUpWithSubqueries {
+    case PipeOperator(rows) => rows
     case window: Window => apart(window)
     case limit @ GlobalLimit(_, child) => beneath(limit.withNewChildren(Seq(sorted(child))).asInstanceOf[UnaryNode])
     case join: AsOfJoin => AsOfTimes.tied(join, rest(join.rightSortExprs.map(SortOrder(_, Ascending)), join.right.output).map(_.child))
@@ -66,6 +67,7 @@ object Ties {
       val needed = AttributeSet(order.flatMap(_.references)).filterNot(a => items.exists(_.exprId == a.exprId))
       (Project(items ++ needed, rows), order)
     }
+    case expand: Expand => carried(expand.child).map { case (rows, order) => numbered(expand, rows, order) }
     case generate: Generate => carried(generate.child).map { case (rows, order) => numbered(generate, rows, order) }
     case _: Filter | _: GlobalLimit | _: LocalLimit | _: Offset | _: ResolvedHint =>
       carried(plan.children.head).map { case (rows, order) => (plan.withNewChildren(Seq(rows)), order) }
@@ -80,6 +82,14 @@ object Ties {
       (made, order :+ SortOrder(position, Ascending))
     case _: PosExplode => (generate.copy(child = rows), order :+ SortOrder(generate.generatorOutput.head, Ascending))
     case _ => (generate.copy(child = rows), order)
+  }
+
+  /** Rows that UNPIVOT makes of one come in the order in which it has the columns. */
+  private def numbered(expand: Expand, rows: LogicalPlan, order: Seq[SortOrder]): (LogicalPlan, Seq[SortOrder]) = {
+    val needed = AttributeSet(order.flatMap(_.references)).filterNot(a => expand.output.exists(_.exprId == a.exprId)).toSeq
+    val position = AttributeReference("position", IntegerType)()
+    val made = expand.projections.zipWithIndex.map { case (values, i) => values ++ needed :+ Literal(i) }
+    (Expand(made, expand.output ++ needed :+ position, rows), order :+ SortOrder(position, Ascending))
   }
 
   /** Functions that need it get a window of their own, for others an order that leaves ties is part of what they mean. */
