@@ -1,7 +1,8 @@
 """Spark reading topics of Kafka: by our reader, and by Spark's own connector with `from_json`, on the same topic.
 
 `python -m benchmarks.kafka [--quick]`. A broker of its own on this machine; the sides alternate within one run, each
-aggregating all columns, or one of five. Needs Maven, which fetches the broker, the clients and the connector.
+aggregating all columns, or one of five; also with the watermark before each record, which ours has from the journal and
+the connector would have from an operator. Needs Maven, which fetches the broker, the clients and the connector.
 """
 
 import argparse
@@ -10,10 +11,11 @@ import statistics
 import tempfile
 import time
 from collections.abc import Callable, Mapping
+from datetime import timedelta
 from pathlib import Path
 
 from confluent_kafka import Producer
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as sf
 
 from benchmarks._report import report
@@ -37,6 +39,7 @@ CONNECTOR = (
 PREFIX = "bench."
 PARTITIONS = 2
 CHUNK = 10_000
+DELAY = timedelta(seconds=10)
 GOALS = {"reader_against_connector": ">= 1"}
 
 
@@ -59,27 +62,40 @@ def main() -> None:
 def measured(cluster: Cluster, folder: Path, records: int, rounds: int) -> dict[str, float]:
     found = jars("spark-kafka", [*CONNECTOR, *CLIENT], alone=True).glob("*.jar")
     conf = {"spark.jars": ",".join(map(str, found))}
-    with (
-        OrderedKafkaLog.open(cluster.servers, prefix=PREFIX, folder=folder / "mirror", admits=True) as log,
-        session("kafka", master="local[2]", conf=conf) as spark,
-    ):
-        log.create_topic("events", SCHEMA, partitions=PARTITIONS)
+    with OrderedKafkaLog.open(cluster.servers, prefix=PREFIX) as log:
+        log.create_topic("events", SCHEMA, partitions=PARTITIONS, event_time="at")
         log.create_topic("encoded", SCHEMA, partitions=PARTITIONS, values=Avro())
         fill(cluster, records, log.topic("encoded"))
+    mirror, begun = folder / "mirror", time.perf_counter()
+    with OrderedKafkaLog.open(cluster.servers, prefix=PREFIX, folder=mirror, admits=True) as log:
         log.settle()
-        mirror = folder / "mirror"
-        sides: Mapping[str, Callable[[], DataFrame]] = {
-            "reader": lambda: read_topic(spark, mirror, "events"),
-            "connector": lambda: connected(spark, cluster.servers),
-            "reader_avro": lambda: read_topic(spark, mirror, "encoded"),
-        }
-        took = alternated(sides, rounds)
+        admitted = time.perf_counter() - begun
+        with session("kafka", master="local[2]", conf=conf) as spark:
+            took = alternated(jobs(spark, mirror, cluster.servers), rounds)
     rates = {f"{name}_records_per_s": records / statistics.median(times) for name, times in took.items()}
     return {
         **rates,
         "reader_against_connector": ratio(took, "connector", "reader"),
         "reader_against_connector_one_column": ratio(took, "connector_one_column", "reader_one_column"),
+        "admitted_records_per_s": 2 * records / admitted,
     }
+
+
+def jobs(spark: SparkSession, mirror: Path, servers: str) -> dict[str, Callable[[], DataFrame]]:
+    sides: dict[str, Callable[[], DataFrame]] = {
+        "reader": lambda: read_topic(spark, mirror, "events"),
+        "connector": lambda: connected(spark, servers),
+        "reader_avro": lambda: read_topic(spark, mirror, "encoded"),
+    }
+    found: dict[str, Callable[[], DataFrame]] = {}
+    for name, read in sides.items():
+        found[name] = lambda read=read: all_columns(read())  # type: ignore[misc]
+        found[f"{name}_one_column"] = lambda read=read: one_column(read())  # type: ignore[misc]
+    found["stamped_reader"] = lambda: with_stamps(
+        read_topic(spark, mirror, "events", watermark=DELAY, watermark_by="partition")
+    )
+    found["stamped_connector"] = lambda: with_stamps(stamped(connected(spark, servers, "partition", "offset")))
+    return found
 
 
 def fill(cluster: Cluster, records: int, encoded: Topic) -> None:
@@ -101,8 +117,8 @@ def fill(cluster: Cluster, records: int, encoded: Topic) -> None:
     producer.flush()
 
 
-def connected(spark: SparkSession, servers: str) -> DataFrame:
-    """As one reads JSON with Spark's connector."""
+def connected(spark: SparkSession, servers: str, *kept: str) -> DataFrame:
+    """As one reads JSON with Spark's connector; of the messages themselves these columns are kept."""
     raw = (
         spark.read.format("kafka")
         .option("kafka.bootstrap.servers", servers)
@@ -110,23 +126,34 @@ def connected(spark: SparkSession, servers: str) -> DataFrame:
         .option("kafka.isolation.level", "read_committed")
         .load()
     )
-    return raw.select(sf.from_json(raw.value.cast("string"), SCHEMA).alias("row")).select("row.*")
+    return raw.select(sf.from_json(raw.value.cast("string"), SCHEMA).alias("row"), *kept).select("row.*", *kept)
 
 
-def alternated(sides: Mapping[str, Callable[[], DataFrame]], rounds: int) -> dict[str, list[float]]:
-    """Seconds, of each side in every round; the first round only warms up."""
-    took: dict[str, list[float]] = {}
+def stamped(rows: DataFrame) -> DataFrame:
+    """Each row with the watermark of its partition before it, by Spark alone: the least that an operator which is keyed
+    by the partition would have to do. It sees a partition's records in their order, so they are shuffled and sorted.
+    """
+    before = Window.partitionBy("partition").orderBy("offset").rowsBetween(Window.unboundedPreceding, -1)
+    return rows.withColumn("_watermark", sf.max("at").over(before) - sf.lit(DELAY))
+
+
+def alternated(queries: Mapping[str, Callable[[], DataFrame]], rounds: int) -> dict[str, list[float]]:
+    """Seconds, of each query in every round; the first round only warms up."""
+    took: dict[str, list[float]] = {name: [] for name in queries}
     for at in range(rounds + 1):
-        for name, read in sides.items():
-            for suffix, query in (("", all_columns), ("_one_column", one_column)):
-                seconds = elapsed(lambda read=read, query=query: query(read()).collect())  # type: ignore[misc]
-                if at > 0:
-                    took.setdefault(name + suffix, []).append(seconds)
+        for name, query in queries.items():
+            seconds = elapsed(lambda query=query: query().collect())  # type: ignore[misc]
+            if at > 0:
+                took[name].append(seconds)
     return took
 
 
-def all_columns(rows: DataFrame) -> DataFrame:
-    return rows.agg(sf.sum("id"), sf.sum("customer"), sf.sum("amount"), sf.max("at"), sf.sum(sf.length("city")))
+def all_columns(rows: DataFrame, *more: Column) -> DataFrame:
+    return rows.agg(sf.sum("id"), sf.sum("customer"), sf.sum("amount"), sf.max("at"), sf.sum(sf.length("city")), *more)
+
+
+def with_stamps(rows: DataFrame) -> DataFrame:
+    return all_columns(rows, sf.max("_watermark"))
 
 
 def one_column(rows: DataFrame) -> DataFrame:

@@ -1,5 +1,6 @@
 """What the tests of sinks share: a shop in a log, whose view goes somewhere."""
 
+import re
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -10,7 +11,12 @@ from penstock.app.sinks import sinks_at_work
 from penstock.errors import PenstockError
 from penstock.log.protocol import OrderedLog
 from penstock.model import Pipeline, pipeline_of
+from tests.app.receivers import Receiver
+from tests.views.shop import Declared
 
+VIEWS = {"spend": Declared("city STRING, orders BIGINT, spend DECIMAL(12,2)", key=("city",))}
+LETTERS = "shop.spend.webhook.dead-letters"
+SECRETS = re.compile(r"S3cret|whsec|MfKQ9r8GKYqr|C2FVsBQIhrsc")
 SQL = """{settings}
 CREATE STREAM orders (id BIGINT, city STRING);
 CREATE VIEW spend WITH ({options}) AS SELECT city, count(*) AS orders FROM orders GROUP BY city;
@@ -38,3 +44,12 @@ def soon(holds: Callable[[], bool]) -> bool:
     while not holds() and time.monotonic() < until:
         time.sleep(0.005)
     return holds()
+
+
+def to(receiver: Receiver, more: str = "") -> Pipeline:
+    return declared(f"webhook = '{receiver.url}', webhook_secrets = 'secrets'{more}")
+
+
+def check_silent(told: list[PenstockError]) -> None:
+    """No secret is in what was told."""
+    assert not [str(error) for error in told if SECRETS.search(str(error))]

@@ -19,11 +19,10 @@ from penstock.model import Pipeline
 from penstock.views.sinks import delivering
 from services.processes import free_ports
 from tests.app.receivers import made_certificate
-from tests.app.sinking import declared, sinking, soon
+from tests.app.sinking import VIEWS, declared, sinking, soon
 from tests.texts import assert_golden, refused
-from tests.views.shop import Declared, Shop, spend
+from tests.views.shop import Shop, spend
 
-VIEWS = {"spend": Declared("city STRING, orders BIGINT, spend DECIMAL(12,2)", key=("city",))}
 PASSWORD = "hunter2-S3cret"
 
 

@@ -1,5 +1,7 @@
 """OpenTelemetry: what collectors are told of batches, and when nobody is told anything."""
 
+import json
+from pathlib import Path
 from time import monotonic
 from typing import Any
 
@@ -7,8 +9,9 @@ import pytest
 
 from penstock.app.chronicle import Written
 from penstock.app.telemetry import check_protocol, heard, is_wanted, nobody
+from penstock.cli import main
 from tests.collector import collecting
-from tests.texts import refused
+from tests.texts import assert_golden, refused
 
 LINE: dict[str, Any] = {
     "batch": 7,
@@ -95,3 +98,25 @@ def test_a_collector_that_is_away_keeps_nobody_from_leaving(monkeypatch: pytest.
     with heard({"OTEL_TRACES_EXPORTER": "otlp", "OTEL_METRICS_EXPORTER": "otlp"}, "shop", 1) as hear:
         hear(Written(LINE, SHIFT))
     assert monotonic() - begun < 10
+
+
+def test_who_asks_for_it_where_it_is_not_installed_is_warned(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "pipeline.sql").write_text("CREATE STREAM s (a INT); CREATE VIEW v AS SELECT a FROM s;")
+    monkeypatch.setattr("penstock.app.telemetry.find_spec", lambda _: None)
+
+    def told(*form: str) -> str:
+        with pytest.raises(SystemExit) as ended:  # no master is there, which is known before Java is started
+            main(["run", str(tmp_path), "--master", "spark://127.0.0.1:9", *form])
+        assert ended.value.code == 1
+        return capsys.readouterr().err
+
+    assert "OpenTelemetry" not in told()
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:4318")
+    assert_golden("app/telemetry_missing", "\n".join(told().splitlines()[:3]))
+    warning, failed = map(json.loads, told("--log-format", "json").splitlines())
+    assert (warning["level"], warning["event"], failed["event"]) == ("warning", "warning", "failed")
+    assert warning["primary"].startswith("nothing is sent to OpenTelemetry")
+    monkeypatch.setenv("OTEL_SDK_DISABLED", "true")
+    assert "OpenTelemetry" not in told()

@@ -87,3 +87,8 @@ def test_a_new_lineage_is_seen_only_when_it_has_answers(bench: Callable[..., Ben
     assert current(made.log, "test") == 2
     with ViewReader.of_topic(made.log, "test", "n") as reader:
         assert reader.rows("n").table.to_pylist() == [{"n": 0}]
+    left = made.home / "lineages" / "1"
+    assert not left.exists()
+    left.mkdir()  # as when a run dies before it could remove it
+    made.run()
+    assert not left.exists()

@@ -59,6 +59,16 @@ def test_no_file_holds_the_value_and_all_else_is_there(log: Log) -> None:
     assert not any(finding.damage for finding in log.check())
 
 
+def test_nothing_is_at_the_offsets_of_what_went_and_they_stay_used(log: Log) -> None:
+    fill(log)
+    log.excise("visits", {"person": KEY})
+    assert [entry.offset for entry in log.read("visits")] == [1, 3, 4]
+    assert [entry.offset for entry in log.read("visits", start=2)] == [3, 4]  # who stood there misses nothing
+    log.append("visits", [{"id": 6, "person": "bob"}])
+    with log.group("g").join("visits") as member:
+        assert [entry.offset for entry in member.poll(9)] == [1, 3, 4, 5]
+
+
 def test_that_it_happened_stays_in_the_log(log: Log) -> None:
     fill(log)
     done = log.excise("people", {"name": KEY}, by=getpass.getuser())
@@ -103,17 +113,20 @@ def batch(log: Log, lineage: int, *names: str) -> None:
     log.append_all({f"shop.{lineage}.visitors": rows}, producer=f"shop/{lineage}", sequence=0, note=note)
 
 
-def test_who_has_read_a_topic_is_known_while_anything_is_left_of_that(log: Log) -> None:
+def test_who_has_read_a_topic_is_known_also_when_nothing_in_the_log_is_left_of_that(log: Log) -> None:
     fill(log)
     announce(log, 1, "people")
     batch(log, 1, KEY)
     assert (log.readers("people"), log.readers("visits")) == (["shop"], [])
-    batch(log, 2)
-    assert log.readers("visits") == ["shop"]  # it catches up, and has not said what it reads
-    announce(log, 2, "visits")
-    assert (log.readers("people"), log.readers("visits")) == (["shop"], ["shop"])
-    log.forget(["shop.1.visitors"])
+    log.create_topic("shop.3.visitors", "name STRING", key="name")
+    assert log.readers("visits") == ["shop"]  # it is begun, and has not said what it reads
+    announce(log, 3, "visits")
     assert (log.readers("people"), log.readers("visits")) == ([], ["shop"])
+    assert (log.former_readers("people"), log.former_readers("visits")) == (["shop"], [])
+    log.forget(["shop.1.visitors"])
+    assert log.former_readers("people") == ["shop"]  # with its store there may be something
+    announce(log, 4)
+    assert (log.readers("visits"), log.former_readers("visits"), log.former_readers("people")) == ([], [], [])
 
 
 def test_a_topic_without_a_key_and_a_strange_column_are_refused(log: Log) -> None:

@@ -4,7 +4,7 @@ import os
 import shutil
 import tempfile
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,10 +13,11 @@ from uuid import uuid4
 import pyarrow as pa
 import pytest
 
+from penstock.errors import ViewError
 from penstock.views.postgres import rows_in
 from services.jars import ServiceError
 from services.postgres import Server, server_in
-from tests.views.shop import counted
+from tests.views.shop import VIEWS, Shop, counted, folded
 
 QUICK = {"fsync": "off", "full_page_writes": "off"}
 """A server that is killed leaves to the operating system what it has written."""
@@ -51,3 +52,15 @@ def contents_in(url: str, schema: str, view: str) -> Counter[str]:
 def asked(server: Server, statement: str) -> list[tuple[Any, ...]]:
     with server.connection() as connection:
         return list(connection.execute(statement).fetchall())
+
+
+def refusal(act: Callable[[], object]) -> str:
+    with pytest.raises(ViewError) as error:
+        act()
+    assert ":penstock@" not in str(error.value)
+    return str(error.value)
+
+
+def assert_right(postgres: Server, schema: str, shop: Shop) -> None:
+    for view in VIEWS:
+        assert contents_in(postgres.url(), schema, view) == folded(shop.log, shop.topic(view))

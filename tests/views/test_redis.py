@@ -1,9 +1,11 @@
 """RedisStore keeps the contract, passes the kit, and survives its server's death."""
 
+import shutil
 from collections import Counter
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from itertools import count
+from pathlib import Path
 from random import Random
 from threading import Timer
 from typing import Any
@@ -126,6 +128,28 @@ def started_at(step: int, timer: Timer) -> Callable[[Position], None]:
     """Who is told of steps starts the timer at that one."""
     left = count(1)
     return lambda _: timer.start() if next(left) == step else None
+
+
+def test_a_server_that_has_lost_its_last_writes_is_told_again(
+    log: Log, shop: Shop, redis: Server, prefix: str, tmp_path: Path
+) -> None:
+    story, store, files = Story(shop, seed=10), RedisStore(redis.url, prefix), redis.folder / "appendonlydir"
+    story.go_on(10)
+    catch_up(log, "shop", store)
+    before = store.position()
+    redis.stop()
+    shutil.copytree(files, tmp_path / "before")
+    redis.start()
+    story.go_on(10)
+    catch_up(log, "shop", store)
+    redis.kill()
+    shutil.rmtree(files)
+    shutil.copytree(tmp_path / "before", files)
+    redis.start()
+    assert store.position() == before
+    catch_up(log, "shop", store)
+    for view in VIEWS:
+        assert counted(rows_of(redis, prefix, view)) == folded(log, shop.topic(view))
 
 
 def test_what_is_not_held_any_more_is_not_in_the_files_either(log: Log, shop: Shop, redis: Server, prefix: str) -> None:

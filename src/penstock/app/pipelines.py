@@ -23,7 +23,7 @@ from penstock.app.progress import Alert, Meter, Progress
 from penstock.app.sinks import sinks_at_work
 from penstock.app.stores import Where as Store
 from penstock.app.stores import remove
-from penstock.app.telemetry import check_protocol, heard
+from penstock.app.telemetry import check_protocol, heard, unheard
 from penstock.engine.asked import told_since
 from penstock.engine.checkpoint import check_fits
 from penstock.engine.compile import compiled
@@ -61,7 +61,7 @@ class Setting:
 @dataclass(frozen=True)
 class Watch:
     """Who is told: that the run begins (with its lineage and its log), of its progress, of the stages of its batches,
-    of a store that fails, of brokers that are away.
+    of a store that fails, of brokers that are away, of what was asked for and does not happen.
     """
 
     on_ready: Callable[[int, Where], None] = lambda *_: None
@@ -69,6 +69,7 @@ class Watch:
     on_stage: OnStage = nobody
     on_trouble: Callable[[PenstockError], None] = lambda _: None
     on_wait: Callable[[str], None] | None = None
+    on_warning: Callable[[PenstockError], None] = lambda _: None
 
 
 P = ParamSpec("P")
@@ -249,6 +250,8 @@ def run_pipeline(  # noqa: PLR0913 (what a command knows)
     """
     loaded = opened(path, setting)
     check_protocol(os.environ)
+    if (warning := unheard(os.environ)) is not None:
+        watch.on_warning(warning)
     with (
         working(loaded, watch, anew=anew, once=once) as at,
         beside(loaded, at.log),

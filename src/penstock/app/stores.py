@@ -65,12 +65,6 @@ def reader_of(where: Where, pipeline: str, view: str) -> ViewReader:
             assert_never(where)
 
 
-def purge(where: Where, pipeline: str) -> None:
-    """Nothing is left there of rows that are not held any more."""
-    with opened_store(where, pipeline) as store:
-        store.purge()
-
-
 def remove(path: Path) -> None:
     """Takes away a store in a file: what it held, the log holds."""
     for each in (path, path.with_name(f"{path.name}-wal"), path.with_name(f"{path.name}-shm")):

@@ -17,9 +17,11 @@ if TYPE_CHECKING:
     from penstock.app.spans import Spans
 
 Hear = Callable[[Written], None]
+SIGNALS = ("TRACES", "METRICS")
 ENDPOINT = "OTEL_EXPORTER_OTLP_ENDPOINT"
 PROTOCOL = "OTEL_EXPORTER_OTLP_PROTOCOL"
 SPOKEN = "http/protobuf"
+OFF = "tell nobody: OTEL_SDK_DISABLED=true"
 LEAVE_SECONDS = 3.0
 """So long the end of a run waits for what is under way to a collector."""
 
@@ -31,7 +33,7 @@ def nobody(_written: Written) -> None:
 @contextmanager
 def heard(environment: Mapping[str, str], pipeline: str, lineage: int) -> Iterator[Hear]:
     """Inside, what is told of batches goes to collectors, if there are any."""
-    signals = [each for each in ("TRACES", "METRICS") if is_wanted(environment, each)]
+    signals = [each for each in SIGNALS if is_wanted(environment, each)]
     if not signals or not _is_installed():
         yield nobody
         return
@@ -46,7 +48,7 @@ def heard(environment: Mapping[str, str], pipeline: str, lineage: int) -> Iterat
 
 def check_protocol(environment: Mapping[str, str]) -> None:
     """Refuses what would be sent to nobody, before anything is started."""
-    for signal in ("TRACES", "METRICS"):
+    for signal in SIGNALS:
         name = f"OTEL_EXPORTER_OTLP_{signal}_PROTOCOL"
         name = name if name in environment else PROTOCOL
         asked = environment.get(name, SPOKEN)
@@ -54,18 +56,36 @@ def check_protocol(environment: Mapping[str, str]) -> None:
             raise CommandError(
                 f'OpenTelemetry is not spoken by "{asked}" here',
                 detail=f"The variable {name} asks for it.",
-                hint=f"Set it to {SPOKEN}, or tell nobody: OTEL_SDK_DISABLED=true",
+                hint=f"Set it to {SPOKEN}, or {OFF}",
             )
 
 
+def unheard(environment: Mapping[str, str]) -> CommandError | None:
+    """What whoever runs a pipeline should know: that collectors are asked for, and get nothing."""
+    asking = [name for each in SIGNALS if (name := _asking(environment, each)) is not None]
+    if not asking or _is_installed():
+        return None
+    return CommandError(
+        "nothing is sent to OpenTelemetry: what speaks it is not installed",
+        detail=f"The variable {asking[0]} asks for it.",
+        hint=f"Install it: pip install 'penstock[otel]', or {OFF}",
+    )
+
+
 def is_wanted(environment: Mapping[str, str], signal: str) -> bool:
-    """Whether a signal is to be sent: its exporter is OTLP, by name or because there is an endpoint."""
+    """Whether a signal is to be sent."""
+    return _asking(environment, signal) is not None
+
+
+def _asking(environment: Mapping[str, str], signal: str) -> str | None:
+    """The variable that has a signal sent: the name of its exporter, OTLP, or an endpoint; None if it is not."""
     if environment.get("OTEL_SDK_DISABLED", "").lower() == "true":
-        return False
-    named = environment.get(f"OTEL_{signal}_EXPORTER", "")
-    if named:
-        return "otlp" in named.split(",")
-    return bool(environment.get(ENDPOINT) or environment.get(f"OTEL_EXPORTER_OTLP_{signal}_ENDPOINT"))
+        return None
+    exporter = f"OTEL_{signal}_EXPORTER"
+    if named := environment.get(exporter):
+        return exporter if "otlp" in named.split(",") else None
+    endpoints = (ENDPOINT, f"OTEL_EXPORTER_OTLP_{signal}_ENDPOINT")
+    return next((name for name in endpoints if environment.get(name)), None)
 
 
 def _is_installed() -> bool:

@@ -24,7 +24,7 @@ def excise(
     ] = None,
     pipeline: Annotated[
         list[Path] | None,
-        typer.Option(metavar="DIR", help="A pipeline that reads the topic; repeat it for more.", show_default=False),
+        typer.Option(metavar="DIR", help="A pipeline that reads the topic, or did; repeatable.", show_default=False),
     ] = None,
     ended: Annotated[
         list[str] | None,
@@ -33,12 +33,13 @@ def excise(
 ) -> None:
     """Take every record of a key out of the log, for good.
 
-    Pipelines that read the topic are computed anew, and what they had before is removed. Of those that have ended,
-    what they left in the log is. That it happened stays in the log, with a hash of the key.
+    Pipelines that read the topic are computed anew, and what they had before is removed; so is what is left with
+    those that read it before they were changed, and in the log what is left of those that have ended. That it
+    happened stays in the log, with a hash of the key.
     """
     with opened(log) as source:
         folder, values = source.folder, _values(source.topic(topic), key, column)
-        read = source.readers(topic)
+        read = source.readers(topic) + source.former_readers(topic)
     with interruptible(), answer() as out:
         if read or pipeline or ended:
             from penstock.app.excising import excise as excised  # noqa: PLC0415 (PySpark takes long to import)

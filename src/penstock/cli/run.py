@@ -101,7 +101,9 @@ def run(  # noqa: PLR0913 (the options of a command)
         limits = Limits(body_bytes=max_body, rate=rate, seconds=timeout, rows=max_rows, followers=max_followers)
         beside = _serving(settings_of(bind, tokens, limits), form) if serve else _nothing
         with busy(STARTING) as started, told_of(started, form) as told:
-            watch = pipelines.Watch(told.ready, told.progress, on_trouble=told.trouble, on_wait=told.wait)
+            watch = pipelines.Watch(
+                told.ready, told.progress, on_trouble=told.trouble, on_wait=told.wait, on_warning=told.warning
+            )
             setting = pipelines.Setting(master, settings(conf), log)
             pipelines.run_pipeline(pipeline, once=once, close=close, setting=setting, watch=watch, beside=beside)
             if once:

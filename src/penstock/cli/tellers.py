@@ -55,6 +55,10 @@ class Teller:
         self.end()
         say(text)
 
+    def warning(self, error: PenstockError) -> None:
+        self.end()
+        say(str(error))
+
     def over(self) -> None:
         if not self._told:
             say("nothing new in the log")
@@ -118,6 +122,9 @@ class JsonTeller(Teller):
 
     def wait(self, text: str) -> None:
         self._tell("waiting", text=text)
+
+    def warning(self, error: PenstockError) -> None:
+        self._tell("warning", **parts_of(error))
 
     def over(self) -> None:
         if not self._told:

@@ -113,8 +113,11 @@ def make_current(
     log.append_all({}, producer=lineage.pipeline, sequence=lineage.number, expect=[epoch], note=note)
 
 
-def drop_older(home: Path, lineage: Lineage) -> None:
-    """Checkpoints of earlier lineages are of no use any more."""
-    for path in (home / "lineages").glob("[0-9]*"):
-        if int(path.name) < lineage.number:
-            shutil.rmtree(path, ignore_errors=True)
+def older(home: Path, number: int) -> list[Path]:
+    """The folders of lineages before this one: their checkpoints are of no use once it counts."""
+    return [path for path in (home / "lineages").glob("[0-9]*") if int(path.name) < number]
+
+
+def drop_older(home: Path, number: int) -> None:
+    for path in older(home, number):
+        shutil.rmtree(path, ignore_errors=True)  # who has them open goes on

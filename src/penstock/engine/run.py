@@ -184,7 +184,7 @@ class Run:
         if current(self._log, self._ready.pipeline.name) != self._ready.lineage.number:
             reads = sorted({relation.topic for relation in self._ready.pipeline.relations})
             make_current(self._log, self._ready.lineage, self._ready.views(), reads, self._epoch)
-            drop_older(self._home, self._ready.lineage)
+        drop_older(self._home, self._ready.lineage.number)  # always: an earlier run may have died before it
 
     def _read_before(self) -> int | None:
         """How far the batches of earlier runs have read; none has before the first, which says what the views are

@@ -40,7 +40,7 @@ from penstock.log.frame import Header, Punctuation
 from penstock.log.inspection import Finding, findings
 from penstock.log.journal import Journal
 from penstock.log.mark import Mark, read_mark
-from penstock.log.needs import readers_of
+from penstock.log.needs import former_readers_of, readers_of
 from penstock.log.producer import Producer
 from penstock.log.reader import Range, Start, batches, full_schema, offsets_at
 from penstock.log.records import Appended, Condition, Entry, instant_or_none, micros
@@ -510,8 +510,12 @@ class Log:
         self._upkeep.forget([self.topic(name) for name in topics])
 
     def readers(self, topic: str) -> list[str]:
-        """The pipelines that read a topic, or have read it and kept anything of it, by name, as the log knows."""
+        """The pipelines that read a topic, as the log knows, by name; and those that are catching up and may."""
         return readers_of(self._journal, self._journal.catalog_now(), self.topic(topic).name)
+
+    def former_readers(self, topic: str) -> list[str]:
+        """The pipelines that read a topic before they were changed, by name; something of it may be left with them."""
+        return former_readers_of(self._journal, self._journal.catalog_now(), self.topic(topic).name)
 
     def set_aside(self) -> list[SetAside]:
         """What recovery has cut off the journal and kept aside, since the log was made."""

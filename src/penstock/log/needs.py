@@ -23,32 +23,58 @@ def pipelines_need(journal: Journal, catalog: Catalog, topic: str) -> dict[int, 
 
 
 def readers_of(journal: Journal, catalog: Catalog, topic: str) -> list[str]:
-    """The pipelines of which any lineage reads a topic that counts, still catches up, or has left records in its own
-    topics; by name. Lineages that do not say what they read may.
+    """The pipelines of which the lineage that counts reads a topic, or one that was begun after it may; by name."""
+    return sorted(
+        name
+        for name, note in _pipelines(journal, catalog).items()
+        if max(_reading(journal, catalog, name, note, topic), default=-1) >= _number(note)
+    )
+
+
+def former_readers_of(journal: Journal, catalog: Catalog, topic: str) -> list[str]:
+    """The pipelines of which only lineages before the one that counts have read a topic, or may have; by name. What
+    they have left of it, and where, the log does not know. Of pipelines that have ended, nothing is left.
     """
-    return sorted({name for name, number in _lineages(journal, catalog) if _may_read(journal, name, number, topic)})
+    return sorted(
+        name
+        for name, note in _pipelines(journal, catalog).items()
+        if 0 < max(_reading(journal, catalog, name, note, topic), default=0) < _number(note) and not _has_ended(note)
+    )
 
 
-def _lineages(journal: Journal, catalog: Catalog) -> Iterator[tuple[str, int]]:
-    """Of every pipeline the lineages that hold anything: that which counts, those after it, those with records."""
+def _pipelines(journal: Journal, catalog: Catalog) -> dict[str, Mapping[str, Any]]:
+    """By name what the frame says that made a lineage of it the one that counts; nothing where none does yet."""
     headers = [journal.header(frame) for _, frame in catalog.producers.values()]
     notes = [header.note for header in headers if header and "pipeline" in header.note]
-    current = {str(note["pipeline"]): int(note["current"]) for note in notes if "current" in note}
-    yield from current.items()
-    for note in notes:
-        name, number = str(note["pipeline"]), int(note.get("lineage", 0))
-        if number > current.get(name, 0) or (number and _has_records(catalog, f"{name}.{number}.")):
-            yield name, number
+    found: dict[str, Mapping[str, Any]] = {str(note["pipeline"]): {} for note in notes}
+    return found | {str(note["pipeline"]): note for note in notes if "current" in note}
 
 
-def _has_records(catalog: Catalog, prefix: str) -> bool:
-    names = [name for name in catalog.topics if name.startswith(prefix)]
-    return any(catalog.begins(name) != catalog.ends(name) for name in names)
+def _number(note: Mapping[str, Any]) -> int:
+    return int(note.get("current", 0))
 
 
-def _may_read(journal: Journal, pipeline: str, lineage: int, topic: str) -> bool:
-    said = journal.find(pipeline, lineage)
-    return said is None or topic in said.note.get("reads", [topic])
+def _has_ended(note: Mapping[str, Any]) -> bool:
+    return not note["views"] and not note.get("reads", [""])
+
+
+def _reading(journal: Journal, catalog: Catalog, pipeline: str, note: Mapping[str, Any], topic: str) -> set[int]:
+    """The lineages of a pipeline that read a topic, or may: those that have not said what they read are known by their
+    own topics, which are there before they read anything.
+    """
+    own = _with_topics(catalog, pipeline)
+    said = {each: journal.find(pipeline, each) for each in own | set(range(1, _number(note) + 1))}
+    return {
+        each
+        for each, header in said.items()
+        if (each in own if header is None else topic in header.note.get("reads", [topic]))
+    }
+
+
+def _with_topics(catalog: Catalog, pipeline: str) -> set[int]:
+    prefix = f"{pipeline}."
+    names = (topic.removeprefix(prefix) for topic in catalog.topics if topic.startswith(prefix))
+    return {int(number) for name in names if (number := name.partition(".")[0]).isdecimal()}
 
 
 def _read_until(journal: Journal, catalog: Catalog, topic: str) -> Iterator[int]:

@@ -11,7 +11,7 @@ from penstock.serve.settings import Form
 
 Tell = Callable[..., None]
 """`tell("request", status=200)`"""
-LEVELS = {"trouble": "warning", "waiting": "warning", "failure": "error", "failed": "error"}
+LEVELS = {"trouble": "warning", "waiting": "warning", "warning": "warning", "failure": "error", "failed": "error"}
 """Of events that are more than news."""
 
 
