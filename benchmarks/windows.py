@@ -2,7 +2,7 @@
 
 `python -m benchmarks.windows [--quick] [--only NAME,...]`. Every comparison alternates its sides within one run, over
 the same log: Spark with its watermark and its state, we with ours; both write to nothing. Then what closing costs
-against filling, what a window takes on disk, and what ticks cost when nothing is due.
+against filling, what an open window takes in the state, and what ticks cost when nothing is due.
 """
 
 import argparse
@@ -10,6 +10,7 @@ import shutil
 import statistics
 import tempfile
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +21,8 @@ from pyspark.sql import functions as sf
 from benchmarks._report import report
 from benchmarks.engine import Bench, Times, benched, ratio, times_of
 from penstock.engine import session, stream_topic
+from penstock.engine.checkpoint import address
+from penstock.engine.lineage import newest
 
 GOALS = {
     "tumbling_against_spark": ">= 2",
@@ -160,7 +163,7 @@ def alone(spark: SparkSession, folder: Path, scale: int) -> dict[str, float]:
 
 
 def closing(spark: SparkSession, folder: Path, scale: int) -> dict[str, float]:
-    """One window of 100,000 keys: filling it, closing it, what it takes while it is open and afterwards."""
+    """One window of 100,000 keys: filling it, and closing it."""
     keys = 100_000 // scale
     with benched(spark, folder) as bench:
         bench.log.create_topic("events", "k BIGINT, v BIGINT, at TIMESTAMP", event_time="at")
@@ -171,7 +174,6 @@ def closing(spark: SparkSession, folder: Path, scale: int) -> dict[str, float]:
             moved = pa.compute.add(rows["at"], pa.scalar((window * 60 + 10) * 1_000_000, pa.duration("us")))
             bench.log.append("events", rows.set_column(2, "at", moved))
             fills.append(bench.penstock("ours", sql, 10**9)[-1][1])
-            before = state_bytes(bench.folder / "ours")
             last = pa.array([DAY + (window * 60 + 70) * 1_000_000 + 1], pa.timestamp("us", tz="UTC"))
             bench.log.append("events", pa.record_batch({"k": pa.array([0]), "v": pa.array([0]), "at": last}))
             closes.append(bench.penstock("ours", sql, 10**9)[-1][1])
@@ -179,12 +181,46 @@ def closing(spark: SparkSession, folder: Path, scale: int) -> dict[str, float]:
         "filling_a_window_s": statistics.median(fills[2:]),
         "closing_a_window_s": statistics.median(closes[2:]),
         "closing_against_filling": statistics.median(closes[2:]) / statistics.median(fills[2:]),
-        "checkpoint_bytes_per_key_of_an_open_window": before / keys,
     }
 
 
-def state_bytes(home: Path) -> int:
-    return sum(path.stat().st_size for path in home.rglob("*") if path.is_file() and "state" in path.parts)
+def state(spark: SparkSession, folder: Path, scale: int) -> dict[str, float]:
+    """What a window of one key takes in the state while it is open: all that is live then, less what is left when no
+    window is open.
+    """
+    rows = events(400_000 // scale, 100_000 // scale, 0, 4.0)  # within eight seconds: no row ends a window of another
+    found: dict[str, float] = {}
+    for name, query in (("tumbling", TUMBLING), ("hopping", HOPPING), ("session", SESSION)):
+        with benched(spark, folder) as bench:
+            bench.log.create_topic("events", "k BIGINT, v BIGINT, at TIMESTAMP", event_time="at")
+            sql = DECLARED.split(";")[0] + ";" + view(query)
+            bench.log.append("events", rows)
+            bench.penstock("ours", sql, 10**9)
+            filled = state_bytes(bench, "ours")
+            bench.log.punctuate("events", datetime.fromtimestamp(DAY / 1e6 + 3600, UTC))
+            bench.penstock("ours", sql, 10**9)
+            floor = state_bytes(bench, "ours")
+            found[f"{name}_state_bytes_per_open_window"] = (filled - floor) / groups(spark, query, rows)
+    return found
+
+
+def state_bytes(bench: Bench, name: str) -> int:
+    """Of the pages that the state has now; what the checkpoint keeps of earlier batches is not counted."""
+    lineage = newest(bench.folder / name, name)
+    assert lineage is not None
+    states = bench.spark.read.format("statestore").option("path", address(lineage.checkpoint))
+    found = 0
+    for operator in (lineage.checkpoint / "state").glob("[0-9]*"):
+        pages = states.option("operatorId", operator.name).option("stateVarName", "pages").load()
+        found += pages.selectExpr("sum(length(user_map_value.value)) AS n").collect()[0].n or 0
+    return found
+
+
+def groups(spark: SparkSession, query: str, rows: pa.RecordBatch) -> int:
+    """How many windows the rows are in, each key's its own."""
+    batch = spark.newSession()
+    batch.createDataFrame(pa.Table.from_batches([rows])).createOrReplaceTempView("events")
+    return batch.sql(query).count()
 
 
 def ticking(spark: SparkSession, folder: Path, scale: int) -> dict[str, float]:
@@ -219,6 +255,7 @@ PARTS: dict[str, Callable[[SparkSession, Path, int], dict[str, float]]] = {
     "interval": joined,
     "alone": alone,
     "closing": closing,
+    "state": state,
     "ticking": ticking,
 }
 
