@@ -18,7 +18,6 @@ import pyarrow.parquet as pq
 from benchmarks._batches import records_read
 from benchmarks._processes import cpu_seconds, peak_memory
 from benchmarks.nexmark.queries import COLUMNS, pipeline_text
-from benchmarks.windows import state_bytes
 from penstock.app.keeping import filed
 from penstock.engine import session
 from penstock.engine.run import Run, prepared
@@ -57,6 +56,11 @@ def measured(asked: argparse.Namespace, log: Log, home: Path, conf: dict[str, st
             "batches": len(read),
             **counted(asked.store, log, home, sum(read), sum(changes)),
         }
+
+
+def state_bytes(home: Path) -> int:
+    """Of the files of the state in the checkpoint, as they lie on the disk."""
+    return sum(path.stat().st_size for path in home.rglob("*") if path.is_file() and "state" in path.parts)
 
 
 def counted(store: str, log: Log, home: Path, read: int, changes: int) -> dict[str, int]:

@@ -10,6 +10,7 @@ from penstock.engine.explain import Explained, conjuncts, explained
 from penstock.engine.plangraph import plan_graph
 from penstock.engine.plantext import plan_text
 from penstock.engine.query import Query, Tuning
+from penstock.engine.timing import LAST
 from penstock.model import pipeline_of
 from tests.texts import assert_golden
 
@@ -68,7 +69,8 @@ def test_windows_in_time(spark: SparkSession) -> None:
 
 
 def test_what_frees_state_as_time_goes_on(spark: SparkSession) -> None:
-    pairs = "SELECT a.k FROM a JOIN b ON a.k = b.k AND b.at BETWEEN a.at AND a.at + INTERVAL 10 SECONDS"
+    met = "a JOIN b ON a.k = b.k AND b.at BETWEEN a.at AND a.at + INTERVAL 10 SECONDS"
+    pairs = f"SELECT a.k FROM {met}"
     sliding = "count(*) OVER (PARTITION BY k ORDER BY at RANGE BETWEEN INTERVAL 3 SECONDS PRECEDING AND CURRENT ROW)"
     text = f"""
         CREATE STREAM a (k INT, at TIMESTAMP) WITH (event_time = 'at', watermark = '1 second');
@@ -80,20 +82,24 @@ def test_what_frees_state_as_time_goes_on(spark: SparkSession) -> None:
         CREATE VIEW numbered WITH (emit = 'final') AS
           SELECT k, row_number() OVER (PARTITION BY w ORDER BY k) AS place
           FROM (SELECT k, window(at, '10 seconds') AS w FROM b);
+        CREATE VIEW met WITH (emit = 'final') AS
+          SELECT window.start, count(*) AS n FROM {met} GROUP BY window(a.at, '1 minute');
+        CREATE VIEW met_by_b AS SELECT window.start, count(*) AS n FROM {met} GROUP BY window(b.at, '1 minute');
     """
     pipeline = pipeline_of(text, name="shop")
     plan = compiled(spark, pipeline)
-    found = plan_text(explained(pipeline, plan, Query(spark, plan.graph, Tuning()).layout))
+    query = Query(spark, plan.graph, Tuning())
     assert [plan.late_from(view) for view in ("sliding", "pairs", "numbered")] == [{"a"}, {"a", "b"}, {"b"}]
-    for bound in (
-        "bounded by the open sessions: freed when the watermark of a passes their end",
-        "bounded by a range of time: rows are freed when the watermark of a and b passes their time by 0 00:00:10",
-        "bounded by a range of time: rows are freed when the watermark of a and b passes their time by 0 00:01:10 or "
-        "0 00:01:00",
-        "bounded by a range of time: rows are freed when the watermark of a passes their time by 0 00:00:03",
-        "bounded by the rows that wait: shown, and freed, when the watermark of b passes their end",
-    ):
-        assert f"state   {bound}\n" in found, found
+    parts = [part for link in explained(pipeline, plan, query.layout).links for part in link.parts]
+    bounds = sorted(f"{', '.join(part.readers)}, {part.title}: {part.bound}" for part in parts)
+    assert_golden("engine/explain-ranges", "\n".join(bounds))
+    second = 1_000_000
+    assert query.watermarks({"a": 100 * second, "b": 70 * second}) == {
+        **{"sessions": 100 * second, "sliding": 100 * second, "numbered": 70 * second},
+        **{"pairs": 70 * second, "corrected": 70 * second, "met": 60 * second, "met_by_b": 70 * second},
+    }
+    assert query.watermarks({"a": 0}) == {"sessions": 0, "sliding": 0}
+    assert query.watermarks({"a": LAST, "b": LAST})["met"] == LAST
 
 
 @pytest.mark.parametrize(

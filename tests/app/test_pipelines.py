@@ -160,6 +160,9 @@ CREATE VIEW daily WITH (emit = 'final', late_alert = '10 %') AS
   SELECT window.start AS day, count(*) AS visits FROM visits GROUP BY window(at, '1 day');
 CREATE VIEW stays AS SELECT page, count(*) AS visits FROM visits GROUP BY page, session_window(at, '30 minutes');
 CREATE VIEW titled WITH (retain = '1 hour') AS SELECT title, at FROM visits JOIN pages USING (page);
+CREATE VIEW visited_again WITH (emit = 'final') AS
+  SELECT window.start AS day, count(*) AS n FROM visits v JOIN visits w
+  ON v.page = w.page AND w.at > v.at AND w.at <= v.at + INTERVAL 10 MINUTES GROUP BY window(v.at, '1 day');
 """
 
 
@@ -172,10 +175,13 @@ def test_windows_are_closed_by_hand(shop: Shop) -> None:
     with Log.open(pipeline / ".penstock/log") as log:
         log.create_topic("visits", "page STRING, at TIMESTAMP", event_time="at")
         log.create_topic("pages", "page STRING, title STRING", key="page")
-    late = ["late: daily 1, stays 1, titled 1;", "ALERT, too many late: daily 100 %"]
+    late = ["late: daily 1, stays 1, titled 1, visited_again 1;", "ALERT, too many late: daily 100 %"]
+    times = ["watermark: visits 2024-01-01 11:00:00 (", "watermark of views: daily 2024-01-01 11:00:00 ("]
+    again = "visited_again 2024-01-01 10:50:00 ("  # pairs come ten minutes later
+    over = "watermark of views: daily the end, stays the end, titled the end, visited_again the end;"
     for title, options, told, metric in [
-        ("A", [], ["open windows: daily 1, stays 1"], 'penstock_open_windows{view="stays"} 1.0'),
-        ("B", ["--close"], ["open windows: daily 0, stays 0"], 'penstock_open_windows{view="stays"} 0.0'),
+        ("A", [], [*times, again, "open windows: daily 1, stays 1"], 'penstock_open_windows{view="stays"} 1.0'),
+        ("B", ["--close"], [over, "open windows: daily 0, stays 0"], 'penstock_open_windows{view="stays"} 0.0'),
         ("C", [], late, 'penstock_late_rows_total{view="daily"} 1.0'),
     ]:
         with Log.open(pipeline / ".penstock/log", create=False) as log:
@@ -187,6 +193,12 @@ def test_windows_are_closed_by_hand(shop: Shop) -> None:
         assert metric in measured(pipeline)
     days = shop.run("view", "daily", "--pipeline", "timed", "--format", "csv").splitlines()
     assert days[1:] == ["2024-01-01T00:00:00Z,1"]
+    missed = [line.split() for line in shop.run("late", "--pipeline", "timed").splitlines()]
+    assert missed == [
+        ["view", "window_start", "window_end", "rows"],
+        ["daily", "2024-01-01T00:00:00Z", "2024-01-02T00:00:00Z", "1"],
+        *([view, "NULL", "NULL", "1"] for view in ("stays", "titled", "visited_again")),
+    ]
     left = shop.run("log", "read", "timed.1.daily-late", "--log", "timed/.penstock/log")
     assert json.loads(left)["row"] == '{"page":"a","at":"2024-01-01T12:00:00.000000Z"}'
     verdicts = shop.run("verify", "--pipeline", "timed").splitlines()
@@ -194,6 +206,7 @@ def test_windows_are_closed_by_hand(shop: Shop) -> None:
         "daily: equal, 1 row",
         "stays: equal, 1 row",
         "titled: equal, 2 rows",
+        "visited_again: equal, 0 rows",
     ]
     assert verdicts[2].endswith("; corrections came too late for 2 rows")
 

@@ -80,7 +80,10 @@ def test_watermarks_and_open_windows_are_told(log: Log) -> None:
     told: list[Progress] = []
     micros = 1_704_067_200_000_000
     meter = Meter(
-        Counts(log, ["events"]), told.append, lambda frame: {"events": micros + frame, "past": -(2**62), "done": 2**62}
+        Counts(log, ["events"]),
+        told.append,
+        lambda frame: {"events": micros + frame, "past": -(2**62), "done": 2**62},
+        of_views=lambda streams: {"hourly": streams["events"] - 5_000_000},
     )
     meter.add(Committed(0, 0, 7, {}, timedelta(0), repeated=False, open={"hourly": 3}))
     meter.tell(now=True)
@@ -88,4 +91,5 @@ def test_watermarks_and_open_windows_are_told(log: Log) -> None:
     text = progress_text(told[0])
     assert "events 2024-01-01 00:00:00 (" in text and " ago)" in text
     assert "done the end" in text
+    assert "; watermark of views: hourly 2023-12-31 23:59:55 (" in text
     assert text.endswith("; open windows: hourly 3")

@@ -13,6 +13,7 @@ from penstock.engine.sinks import late_rows
 from penstock.engine.source import watermark_at
 from penstock.model import pipeline_of
 from tests.engine.conftest import Bench
+from tests.engine.lateness import missed_of
 from tests.texts import refused
 
 START = datetime(2024, 1, 1, tzinfo=UTC)
@@ -62,6 +63,10 @@ def test_a_time_in_the_far_future_closes_no_window(bench: Callable[..., Bench]) 
     assert reasons(shop, "done") == reasons(shop, "named") == reasons(shop, "filling")
     assert reasons(shop, "hopping") == {"implausible": 6, "the window was over": 4}
     assert reasons(shop, "corrected")["implausible"] == 3
+    windows = {(first, first + 10 * SECOND): rows for first, rows in ((START, 1), (START + 30 * SECOND, 1), (FAR, 3))}
+    missed = missed_of(shop)
+    assert missed["dropped"] == missed["filling"] == windows
+    assert sum(batch.late["dropped"] for batch in shop.batches) == 5
     assert {row["k"]: row["n"] for row in shop.content("plain")} == {1: 10, 2: 2}
 
 

@@ -37,10 +37,15 @@ def compared(spark: SparkSession) -> DataFrame:
     return compare_with(by_minute(spark), shift="30 seconds", keys="id")
 
 
+def compared_until_newest(spark: SparkSession) -> DataFrame:
+    return compare_with(by_minute(spark), shift="30 seconds", keys="id", until_newest=True)
+
+
 VIEWS: tuple[tuple[str, Callable[[SparkSession], DataFrame], ViewOptions], ...] = (
     ("first", first, ViewOptions()),
     ("first_done", first, FINAL),
     ("compared", compared, ViewOptions()),
+    ("until_newest", compared_until_newest, ViewOptions()),
 )
 
 
@@ -102,6 +107,21 @@ def test_what_is_compared(spark: SparkSession) -> None:
     frame = spark.createDataFrame(rows, "page STRING, hour TIMESTAMP, visits INT")
     found = compare_with(frame, shift="1 hour", time="hour", keys="page", every="1 hour").orderBy("hour").collect()
     assert [(row["visits"], row["earlier_visits"]) for row in found] == [(0, 0), (1, 0), (0, 1), (0, 0), (4, 0)]
+
+
+@pytest.mark.spark
+def test_a_key_that_is_silent_is_compared_until_the_newest_interval(spark: SparkSession) -> None:
+    """From its own first one on; hours that nobody has are filled too."""
+    given = {"x": (0, 1), "y": (1, 4), None: (3,)}
+    rows = [(page, START + timedelta(hours=hour), 10 + hour) for page, hours in given.items() for hour in hours]
+    frame = spark.createDataFrame(rows, "page STRING, hour TIMESTAMP, visits INT")
+    found = compare_with(frame, shift="3 hours", time="hour", keys="page", every="1 hour", until_newest=True)
+    told = [(row["page"], row["visits"], row["earlier_visits"]) for row in found.orderBy("page", "hour").collect()]
+    assert told == [
+        *((None, visits, 0) for visits in (13, 0)),
+        *(("x", *both) for both in ((10, 0), (11, 0), (0, 0), (0, 10), (0, 11))),
+        *(("y", *both) for both in ((11, 0), (0, 0), (0, 0), (14, 11))),
+    ]
 
 
 @pytest.mark.spark

@@ -145,17 +145,22 @@ def test_a_runner_that_was_overtaken_marks_nothing(shop: Callable[[str], Shop]) 
         it.wait(0)
 
 
-def counted(options: str) -> str:
-    return f"""
-        CREATE STREAM s (id INT, at TIMESTAMP) WITH (event_time = 'at', watermark = '0 seconds', {options});
-        CREATE VIEW v WITH (emit = 'final') AS
-          SELECT window.start, count(*) AS n FROM s GROUP BY window(at, '10 seconds');
-    """
+COUNTED = """
+    CREATE STREAM s (id INT, at TIMESTAMP) WITH (event_time = 'at', watermark = '0 seconds',
+      watermark_by = 'partition', idle = '200 milliseconds', partitions = 2);
+    CREATE STREAM silent (at TIMESTAMP) WITH (event_time = 'at', watermark = '0 seconds', idle = '200 milliseconds');
+    CREATE VIEW v WITH (emit = 'final') AS
+      SELECT window.start, count(*) AS n FROM s GROUP BY window(at, '10 seconds');
+    CREATE VIEW both WITH (emit = 'final') AS
+      SELECT window.start, count(*) AS n FROM (SELECT at FROM s UNION ALL SELECT at FROM silent)
+      GROUP BY window(at, '10 seconds');
+"""
 
 
 @pytest.mark.spark
-def test_windows_close_when_a_partition_is_idle(bench: Callable[..., Bench]) -> None:
-    shop = bench(counted("watermark_by = 'partition', idle = '200 milliseconds', partitions = 2"))
+def test_windows_close_when_a_partition_or_a_stream_is_idle(bench: Callable[..., Bench]) -> None:
+    shop = bench(COUNTED)
+    shop.log.append("silent", [{"at": START + SECOND}])
     shop.log.append("s", [{"id": 1, "at": START + SECOND}], partition=0)
     run = shop.run()
     query = run.start(once=False)
@@ -163,13 +168,15 @@ def test_windows_close_when_a_partition_is_idle(bench: Callable[..., Bench]) -> 
 
     def done() -> bool:
         shop.log.append("s", [{"id": 2, "at": START + next(seconds) * SECOND}], partition=0)
-        return any(batch.changes.get("v") for batch in shop.batches)
+        return all(any(batch.changes.get(view) for batch in shop.batches) for view in ("v", "both"))
 
     run.wait(query, stop=done)
     shop.check(every=5)
     assert {"start": START, "n": 1} in shop.content("v")
-    idle = [said.partition for header in shop.log.frames() for said in header.punctuation]
-    assert idle == [1]
+    assert {"start": START, "n": 2} in shop.content("both")
+    said = [each for header in shop.log.frames() for each in header.punctuation]
+    assert [each.partition for each in said if each.topic == "s"] == [1]
+    assert {each.topic for each in said} == {"s", "silent"}
     shop.start()
     shop.drain()
     shop.check()

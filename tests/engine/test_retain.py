@@ -15,11 +15,11 @@ from penstock.engine.compile import compiled
 from penstock.engine.explain import explained
 from penstock.engine.plantext import plan_text
 from penstock.engine.query import Query, Tuning
-from penstock.engine.sinks import late_rows
 from penstock.log import Record
 from penstock.model import pipeline_of
 from tests.effort import SOAK
 from tests.engine.conftest import Bench, QuickOracle
+from tests.engine.lateness import check_topics, late_of
 from tests.texts import assert_golden, refused
 
 START = datetime(2024, 1, 1, tzinfo=UTC)
@@ -120,18 +120,9 @@ def test_what_is_retained_equals_batch_over_what_counts(bench: Callable[..., Ben
 
 def check_late(shop: Bench) -> None:
     """What came too late is what batch says."""
+    assert check_topics(shop)["beyond retain"]
     oracle = QuickOracle(shop.spark, shop.pipeline, shop.log.folder, shop.log.mark().next_frame)
-    found: Counter[str] = Counter()
-    for view in shop.pipeline.views:
-        values = late_of(shop, view.name)
-        assert Counter((value["relation"], value["row"]) for value in values) == Counter(oracle.late(view.name)), view
-        found.update(value["reason"] for value in values)
-    assert found["beyond retain"]
     assert oracle.concerned("named")
-
-
-def late_of(shop: Bench, view: str) -> list[Any]:
-    return [entry.value for entry in shop.log.read(shop.ready.lineage.topic(late_rows(view)))]
 
 
 @pytest.mark.spark

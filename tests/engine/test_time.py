@@ -3,8 +3,10 @@ topics of their own, and which they are depends on the log alone.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from itertools import product
 from random import Random
 from typing import Any
 
@@ -12,33 +14,32 @@ import pytest
 from pyspark.sql import SparkSession
 
 from penstock.engine.compile import compiled
-from penstock.engine.sinks import late_rows
 from penstock.engine.source import read_topic
+from penstock.engine.timing import marks_of
 from penstock.model import pipeline_of
 from tests.effort import SOAK
 from tests.engine.conftest import Bench
+from tests.engine.lateness import check_topics, late_of, missed_of
 from tests.texts import refused
 
 START = datetime(2024, 1, 1, tzinfo=UTC)
-DELAY = timedelta(seconds=5)
 MICROSECOND = timedelta(microseconds=1)
+PRODUCERS = ("one", "two")
 DECLARED = """
     CREATE STREAM s (k INT, v BIGINT, at TIMESTAMP) WITH (event_time = 'at', watermark = '5 seconds');
     CREATE TABLE t (id INT PRIMARY KEY, name STRING);
 """
 SUMS = "SELECT k, window.start, sum(v) AS n, count(*) AS rows FROM s GROUP BY k, window(at, '10 seconds')"
 HOPS = "SELECT window, max(v) AS most FROM s WHERE v > 1 GROUP BY window(at, '20 seconds', '10 seconds', '3 seconds')"
+STEPS = """SELECT w.end, sum(v) AS n FROM (SELECT window(at, '1 minute', '20 seconds') AS w, at, v FROM s)
+    WHERE at >= date_trunc('MINUTE', w.end - INTERVAL 1 SECOND) GROUP BY w"""
+KINDS = {"sums": SUMS, "hops": HOPS, "steps": STEPS}
+SHOWN = {"": "", "_done": "emit = 'final'"}
+LATE = {"": "", "_corrected": "late = 'correct', allowed_lateness = '12 seconds'", "_dropped": "late = 'drop'"}
 VIEWS = {
-    "filling": ("", SUMS),
-    "done": ("emit = 'final'", SUMS),
-    "corrected": ("late = 'correct', allowed_lateness = '12 seconds'", SUMS),
-    "done_corrected": ("emit = 'final', late = 'correct', allowed_lateness = '12 seconds'", SUMS),
-    "done_dropped": ("emit = 'final', late = 'drop'", SUMS),
-    "hopping": ("late = 'drop'", HOPS),
-    "hopping_done": ("emit = 'final'", HOPS),
-    "hopping_done_dropped": ("emit = 'final', late = 'drop'", HOPS),
-    "hopping_corrected": ("late = 'correct', allowed_lateness = '12 seconds'", HOPS),
-    "hopping_done_corrected": ("emit = 'final', late = 'correct', allowed_lateness = '12 seconds'", HOPS),
+    kind + shown + late: (", ".join(filter(None, (SHOWN[shown], LATE[late]))), KINDS[kind])
+    for kind, shown, late in product(KINDS, SHOWN, LATE)
+} | {
     "hopping_by_key": (
         "emit = 'final'",
         """SELECT k, sum(v) AS n, avg(v) AS mean, window, min(v) AS least FROM s
@@ -87,9 +88,44 @@ VIEWS = {
            LEFT JOIN (SELECT window, max(v) AS most FROM s WHERE k = 2 GROUP BY window(at, '10 seconds')) b
            ON a.window = b.window""",
     ),
-    "over": ("", "SELECT k, sum(n) AS n FROM done GROUP BY k"),
+    "over": ("", "SELECT k, sum(n) AS n FROM sums_done GROUP BY k"),
 }
 """Each with its options and its query."""
+
+
+@dataclass(frozen=True)
+class Rule:
+    """Which windows a row is in: their length, how far apart they are and when the first one starts, in seconds; and
+    the length of the whole, where they cumulate within one. Rows with a lesser `v` are in none.
+    """
+
+    size: int
+    step: int
+    shift: int = 0
+    whole: int = 0
+    least: int = 0
+
+    def ends(self, at: datetime) -> Iterator[datetime]:
+        since = (at - START).total_seconds() - self.shift
+        first = START + timedelta(seconds=since // self.step * self.step + self.shift + self.step)
+        for each in range(self.size // self.step):
+            end = first + timedelta(seconds=self.step * each)
+            if not self.whole or self._whole(at) == self._whole(end - MICROSECOND):
+                yield end
+
+    def _whole(self, at: datetime) -> int:
+        return (at - START) // timedelta(seconds=self.whole)
+
+
+TUMBLING = Rule(10, 10)
+RULES = {"sums": TUMBLING, "hops": Rule(20, 10, shift=3, least=2), "steps": Rule(60, 20, whole=60)}
+RULES |= dict.fromkeys(("named", "best", "most", "minutes"), TUMBLING) | {"named_hopping": Rule(20, 10)}
+
+
+def rule_of(view: str) -> Rule | None:
+    """The plain rule of a view, if it has one of these."""
+    kind = view.removesuffix("_corrected").removesuffix("_dropped").removesuffix("_done")
+    return RULES.get(kind)
 
 
 class Events:
@@ -119,17 +155,25 @@ class Events:
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("seed", range(30 if SOAK else 2))
 def test_windows_equal_batch_over_what_was_not_late(bench: Callable[..., Bench], seed: int) -> None:
-    random = Random(seed)
-    sql = DECLARED + "".join(
+    """Every view is in one of the first two stories; in the second the stream has partitions, and its watermark waits
+    for two producers.
+    """
+    random, is_wide = Random(seed), seed % 2 == 1
+    wide = ", watermark_by = 'producer', partitions = 3" if is_wide else ""
+    sql = DECLARED.replace("watermark = '5 seconds'", f"watermark = '5 seconds'{wide}") + "".join(
         f"CREATE VIEW {name} {f'WITH ({options})' if options else ''} AS {query};\n"
-        for name, (options, query) in VIEWS.items()
+        for at, (name, (options, query)) in enumerate(VIEWS.items())
+        if SOAK or at % 2 == seed % 2
     )
     events, shop = Events(random), bench(sql, max_records_per_batch=random.choice([1, 6]))
+    for producer in PRODUCERS if is_wide else ():
+        shop.log.producer(producer).join("s", START)
     for chapter in range(3):
         if chapter:
             shop.start(max_records_per_batch=random.choice([1, 10, 100]))
-        for _ in range(4):
-            shop.append(events.frame())
+        for each in range(4):
+            by: dict[str, Any] = {"producer": random.choice(PRODUCERS), "sequence": 4 * chapter + each}
+            shop.log.append_all(events.frame(), **by if is_wide else {})
             if random.random() < 0.3:
                 shop.log.punctuate("s", events.punctuation(), scope=random.choice(["", "test", "another"]))
         shop.drain()
@@ -139,56 +183,41 @@ def test_windows_equal_batch_over_what_was_not_late(bench: Callable[..., Bench],
 
 
 def check_late(shop: Bench) -> None:
-    records = read_topic(shop.spark, shop.log.folder, "s", watermark=DELAY, scope="test")
-    rows = records.select("_offset", "_watermark", "at", "v").collect()
-    some = [row for row in rows if row["v"] > 1]
-    for view, asked, size, step, shift, allowed in [
-        *((name, rows, 10, 10, 0, 0) for name in ("filling", "done", "named", "best", "most", "minutes", "over")),
-        *((name, rows, 10, 10, 0, 12) for name in ("corrected", "done_corrected")),
-        ("named_hopping", rows, 20, 10, 0, 0),
-        ("hopping_done", some, 20, 10, 3, 0),
-        *((name, some, 20, 10, 3, 12) for name in ("hopping_corrected", "hopping_done_corrected")),
-    ]:
-        missed = Counter(
-            (row["_offset"], end - timedelta(seconds=size), end, watermark, (watermark - end) // MICROSECOND)
-            for row, end, watermark in too_late(asked, size, step, shift, allowed)
-        )
-        if view == "over":
-            assert view not in shop.ready.compiled.late
+    """Late rows, and how many of them each window missed, are those of the plain rule and of batch."""
+    marks, counted = marks_of(shop.pipeline, shop.pipeline.relation("s")), missed_of(shop)
+    records = read_topic(shop.spark, shop.log.folder, "s", **marks)
+    rows = records.select("_partition", "_offset", "_watermark", "at", "v").collect()
+    assert "over" not in shop.ready.compiled.late
+    for view in shop.pipeline.views:
+        if (rule := rule_of(view.name)) is None:
             continue
-        topic = shop.ready.lineage.topic(late_rows(view))
-        values: list[Any] = [entry.value for entry in shop.log.read(topic)]
-        told = ("offset", "window_start", "window_end", "watermark", "late_by")
-        assert Counter(tuple(value[name] for name in told) for value in values) == missed, view
-    topics = {topic.name for topic in shop.log.topics()}
-    dropped = {"hopping": (some, 20, 10, 3, 0), "hopping_done_dropped": (some, 20, 10, 3, 0)}
-    for view, rule in (dropped | {"done_dropped": (rows, 10, 10, 0, 0)}).items():
-        assert shop.ready.lineage.topic(late_rows(view)) not in topics
-        assert sum(batch.late[view] for batch in shop.batches) == len(list(too_late(*rule))) > 0, view
+        missed = Counter(too_late(rows, rule, view.options.allowed_lateness))
+        assert missed or view.options.late == "correct", view
+        assert sum(batch.late[view.name] for batch in shop.batches) == missed.total(), view
+        assert counted[view.name] == Counter(each[2:4] for each in missed.elements()), view
+        if view.options.late != "drop":
+            told = ("partition", "offset", "window_start", "window_end", "watermark", "late_by")
+            values = late_of(shop, view.name)
+            assert Counter(tuple(value[name] for name in told) for value in values) == missed, view
+    assert check_topics(shop).keys() == {"the window was over"}
 
 
-def too_late(
-    rows: list[Any], size: int, step: int, shift: int, allowed: int
-) -> Iterator[tuple[Any, datetime, datetime]]:
-    """The rule: each row, with the end of each window that it missed, and the watermark that stood before it."""
+def too_late(rows: Sequence[Any], rule: Rule, allowed: timedelta) -> Iterator[tuple[Any, ...]]:
+    """Each row's place with each window that it missed, the watermark that stood before it, and how late it was."""
     for row in rows:
-        if row["at"] is not None and row["_watermark"] is not None:
-            watermark = row["_watermark"].replace(tzinfo=UTC)
-            for end in ends(row["at"].replace(tzinfo=UTC), size, step, shift):
-                if end + timedelta(seconds=allowed) <= watermark:
-                    yield row, end, watermark
-
-
-def ends(at: datetime, size: int, step: int, shift: int) -> list[datetime]:
-    """When the windows end that the time is in."""
-    since = (at - START).total_seconds() - shift
-    first = START + timedelta(seconds=since // step * step + shift + step)
-    return [first + timedelta(seconds=step * i) for i in range(size // step)]
+        if row["at"] is None or row["_watermark"] is None or row["v"] < rule.least:
+            continue
+        watermark = row["_watermark"].replace(tzinfo=UTC)
+        for end in rule.ends(row["at"].replace(tzinfo=UTC)):
+            if end + allowed <= watermark:
+                start, late_by = end - timedelta(seconds=rule.size), (watermark - end) // MICROSECOND
+                yield row["_partition"], row["_offset"], start, end, watermark, late_by
 
 
 def check_final(shop: Bench) -> None:
     """What is final comes once, and stays."""
-    for view, (options, _) in VIEWS.items():
+    for view in [each.name for each in shop.pipeline.views]:
+        options, _ = VIEWS[view]
         if "final" in options and "correct" not in options:
             for entry in shop.log.read(shop.ready.lineage.topic(view)):
                 assert not entry.deleted and entry.replaces is None, (view, entry)

@@ -189,7 +189,8 @@ def working(at: Opened, watch: Watch = NOBODY, *, anew: bool = False, once: bool
             check_sees_checkpoints(spark, home / LOCK, name)
         ready = prepared(spark, at.pipeline, log, home, anew=anew, plan=plan)
         counts = Counts(log, [relation.topic for relation in at.pipeline.relations])
-        meter = Meter(counts, watch.on_progress, lambda frame: run.watermarks(frame), _alerts(ready))
+        of_views = ready.query.watermarks
+        meter = Meter(counts, watch.on_progress, lambda frame: run.watermarks(frame), _alerts(ready), of_views=of_views)
         diary = _begun_diary(at, ready)
         # A history has the records of its table.
         topics = {each.name: each.topic for each in at.pipeline.relations if not isinstance(each, History)}

@@ -26,8 +26,9 @@ MOST_LAG = 10_000
 class Progress:
     """What was done since the last one: up to which batch, what was read, in how many seconds of work, what changed,
     how many records became dead letters, how many rows came too late for each view, and how many frames are left.
-    `watermarks`: how far each stream has come; `open`, how many windows each view has open; and `alerts`, for which
-    views more rows were late, of a hundred, than was said.
+    `watermarks`: how far each stream has come; `open`, how many windows each view has open; `alerts`, for which views
+    more rows were late, of a hundred, than was said; and `view_watermarks`, how far time has come for each view that
+    goes by it.
     """
 
     batch: int
@@ -42,6 +43,7 @@ class Progress:
     watermarks: Mapping[str, datetime] = field(default_factory=dict)
     open: Mapping[str, int] = field(default_factory=dict)
     alerts: Mapping[str, float] = field(default_factory=dict)
+    view_watermarks: Mapping[str, datetime] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -53,8 +55,8 @@ class Alert:
 
 
 class Meter:
-    """`watermarks` tells how far each stream had come before a frame, in microseconds; `alerts` for which views late
-    rows are told when there are too many.
+    """`watermarks` tells how far each stream had come before a frame, in microseconds; `of_views` how far that is for
+    each view; `alerts` for which views late rows are told when there are too many.
     """
 
     def __init__(
@@ -63,9 +65,12 @@ class Meter:
         on_progress: Callable[[Progress], None],
         watermarks: Callable[[int], Mapping[str, int]] = lambda _: {},
         alerts: Mapping[str, Alert] = MappingProxyType({}),
+        *,
+        of_views: Callable[[Mapping[str, int]], Mapping[str, int]] = lambda _: {},
     ) -> None:
         self._alerts = alerts
         self._watermarks = watermarks
+        self._of_views = of_views
         self._counts = counts
         self._on_progress = on_progress
         self._lock = Lock()
@@ -97,6 +102,7 @@ class Meter:
         lag = self._counts.after(end, MOST_LAG)
         seconds = sum(each.took.total_seconds() for each in done)
         letters = sum(each.letters for each in done)
+        streams = self._watermarks(end)
         return Progress(
             done[-1].batch,
             len(done),
@@ -107,9 +113,10 @@ class Meter:
             dict(changes),
             letters,
             dict(+late),
-            {stream: time_of(micros) for stream, micros in self._watermarks(end).items()},
+            {stream: time_of(micros) for stream, micros in streams.items()},
             done[-1].open,
             self._alarming(late, records),
+            {view: time_of(micros) for view, micros in self._of_views(streams).items()},
         )
 
     def _alarming(self, late: Mapping[str, int], records: Mapping[str, int]) -> dict[str, float]:

@@ -25,6 +25,7 @@ from penstock.cli.demo import demo
 from penstock.cli.excise import excise
 from penstock.cli.groups import forget, groups, lag
 from penstock.cli.groups import reset as reset_group
+from penstock.cli.late import late
 from penstock.cli.marks import announce, join, leave, punctuate
 from penstock.cli.plans import explain, verify
 from penstock.cli.read import read, tail
@@ -50,7 +51,7 @@ app.add_typer(bridge, name="bridge")
 amqp = typer.Typer(help="RabbitMQ: a queue becomes a topic, a topic goes to an exchange.", **PLAIN)
 bridge.add_typer(amqp, name="amqp")
 
-PIPELINES: Final[Sequence[Command]] = (init, run, view, serve, explain, verify, reset, redrive, test, demo)
+PIPELINES: Final[Sequence[Command]] = (init, run, view, late, serve, explain, verify, reset, redrive, test, demo)
 TOPICS: Final[Sequence[Command]] = (create, add_column, topics, describe, append, read, tail, check)
 MARKS: Final[Sequence[Command]] = (punctuate, join, announce, leave)
 GROUPS: Final[Sequence[Command]] = (groups, lag, reset_group, forget, bound)

@@ -79,10 +79,15 @@ def progress_text(done: "Progress") -> str:
     late = "; late: " + ", ".join(f"{view} {count:,}" for view, count in sorted(done.late.items())) if done.late else ""
     told = f"batch {done.batch}: {read}; changes: {changed or 'none'}{late}{letters}; lag: {_count(done.lag, 'frame')}"
     open_ = ", ".join(f"{view} {count:,}" for view, count in sorted(done.open.items()))
-    times = ", ".join(f"{stream} {_watermark(time)}" for stream, time in sorted(done.watermarks.items()))
+    times, of_views = (
+        ", ".join(f"{name} {_watermark(time)}" for name, time in sorted(some.items()))
+        for some in (done.watermarks, done.view_watermarks)
+    )
     alerts = ", ".join(f"{view} {share:.3g} %" for view, share in sorted(done.alerts.items()))
     told += f"; ALERT, too many late: {alerts}" if alerts else ""
-    return told + (f"; watermark: {times}" if times else "") + (f"; open windows: {open_}" if open_ else "")
+    told += f"; watermark: {times}" if times else ""
+    told += f"; watermark of views: {of_views}" if of_views else ""
+    return told + (f"; open windows: {open_}" if open_ else "")
 
 
 def _watermark(time: datetime) -> str:

@@ -82,6 +82,8 @@ class Batches:
         }
         if late := {view: count for view, count in found.late.items() if count}:
             note["late"] = late
+        if missed := {view: windows for view, windows in found.missed.items() if windows}:
+            note["missed"] = missed
         done = self._append(found, batch, note)
         if done.repeated:
             self._check_same(batch, note)

@@ -20,7 +20,7 @@ MOST_FILLED = 100_000
 """Intervals between two of a key's that are filled: beyond that, as where a clock says 1970, there is a gap."""
 
 
-def compare_with(
+def compare_with(  # noqa: PLR0913 (what is compared, and with what)
     frame: DataFrame,
     *,
     shift: str | timedelta,
@@ -28,11 +28,13 @@ def compare_with(
     keys: str | Sequence[str] = (),
     every: str | timedelta | None = None,
     fill: Any = 0,
+    until_newest: bool = False,
 ) -> DataFrame:
     """`compare_with(visits_by_hour, shift="7 days", keys="page")`: this hour against the same hour last week.
 
     `time` is the column of the interval: a window, or its start, then `every` says how long intervals are. There is a
     row for every interval between the first and the last of its keys, unless more than 100,000 are missing between two.
+    With `until_newest` the last is the newest of any keys: a page that nobody visits any more has rows that say so.
     Every other column `x` is followed by `earlier_x`; numbers that are missing are `fill`, other values NULL.
     """
     own = _Own.of(frame)
@@ -42,7 +44,7 @@ def compare_with(
     values = [name for name in frame.columns if name != time and name not in by]
     _check_new(frame, values)
     held = frame.select(*map(_column, by), start.alias(own.start), step.alias(own.step), *map(_column, values))
-    grid = _grid(held, by, own)
+    grid = _shared_grid(held, by, own) if until_newest else _grid(held, by, own)
     now = _renamed(held, by, values, own.now, own, sf.expr(own.start))
     earlier = sf.expr(f"{own.start} + {_span(shift, counted=counted)}")
     before = _renamed(held, by, values, own.before, own, earlier)
@@ -143,6 +145,15 @@ def _grid(held: DataFrame, by: Sequence[str], own: _Own) -> DataFrame:
     each = f"filter({missing}, at -> at = {own.start} OR at < {own.next})"
     filled = following.select(*map(_column, by), own.step, sf.expr(each).alias(own.next))
     return filled.select(*map(_column, by), own.step, sf.expr(f"explode({own.next})").alias(own.start))
+
+
+def _shared_grid(held: DataFrame, by: Sequence[str], own: _Own) -> DataFrame:
+    """The intervals of all keys together, for each key from its first one on. A new interval costs a row for each key,
+    however long that has been silent.
+    """
+    all_ = _grid(held, (), own)
+    firsts = held.groupBy(*map(_column, by)).agg(sf.expr(f"min({own.start})").alias(own.next))
+    return firsts.join(all_, all_[own.start] >= firsts[own.next]).drop(own.next)
 
 
 def _renamed(

@@ -16,7 +16,7 @@ from penstock.engine.graph import Branch, Edge, Graph, Operator
 from penstock.engine.levels import SINKS, TABLES, Layout, Within, laid_out
 from penstock.engine.master import PARTITIONS
 from penstock.engine.nodes import Handle
-from penstock.engine.timing import LATE
+from penstock.engine.timing import LAST, LATE
 
 STEPPED = ("retained", "beyond")
 """Who looks at the watermark that stood before every record."""
@@ -107,6 +107,19 @@ class Query:
             told = [counts[each] for each in self._graph.upstream(sink) if each in counts]
             if told:
                 found[view] = max(told)
+        return found
+
+    def watermarks(self, streams: Mapping[str, int]) -> dict[str, int]:
+        """How far time has come for each view, in microseconds, where streams have come as far as is given: the least
+        of what its operators go by. Views without any that does, or of whose streams one has no time yet, are not
+        there.
+        """
+        clocks = {each.id: clock for each in self._graph.operators if (clock := _clock(each))}
+        found: dict[str, int] = {}
+        for view, (sink, _) in self._graph.views.items():
+            mine = [clocks[each] for each in self._graph.upstream(sink) if each in clocks]
+            if mine and all(stream in streams for names, _ in mine for stream in names):
+                found[view] = min(_behind(min(streams[each] for each in names), delay) for names, delay in mine)
         return found
 
     def streaming(self, sources: dict[str, DataFrame], topics: Mapping[str, str]) -> DataFrame:
@@ -337,6 +350,21 @@ class Query:
             return DataFrame(self._door.level(input._jdf, made, *how), self._spark)
         levels = self._graph.handles([self.layout.level[chain.id] for chain in chains])
         return DataFrame(self._door.cascade(input._jdf, made, levels, self._tasks, *how), self._spark)
+
+
+def _clock(operator: Operator) -> tuple[list[str], int] | None:
+    """The streams by whose watermarks an operator goes, and how many microseconds it stays behind them; None where it
+    knows no time.
+    """
+    if operator.kind == "retained":
+        return list(operator.parts["plan"].streams()), 0
+    closing = operator.parts.get("closing")
+    return None if closing is None else (list(closing.streams()), closing.delay())
+
+
+def _behind(time: int, delay: int) -> int:
+    """Where no more events come, nothing is waited for."""
+    return time if time >= LAST else time - delay
 
 
 def _readable(source: DataFrame) -> DataFrame:

@@ -5,7 +5,7 @@ into the batch's frame, or of a very large batch files that the log keeps as the
 same either way, and the same whenever the batch is run.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -14,6 +14,7 @@ from py4j.protocol import Py4JJavaError
 from penstock.engine.columns import schema_of
 from penstock.engine.compile import Compiled
 from penstock.engine.lineage import Lineage
+from penstock.engine.missed import Missed, missed_in
 from penstock.engine.nodes import Handle
 from penstock.errors import EngineError
 from penstock.log.protocol import OrderedLog
@@ -33,7 +34,8 @@ def late_rows(view: str) -> str:
 @dataclass(frozen=True)
 class Collected:
     """What a batch changed: how many rows each view got, how many dead letters there are, and by topic the files that
-    hold them, in order; `staged` ones lie in the log. `late`: how many rows each view left out.
+    hold them, in order; `staged` ones lie in the log. `late`: how many rows each view left out, and `missed`, which
+    windows those missed.
     """
 
     changes: Mapping[str, int]
@@ -41,6 +43,7 @@ class Collected:
     files: Mapping[str, tuple[Path, ...]]
     staged: bool
     late: Mapping[str, int] = field(default_factory=dict)
+    missed: Mapping[str, Sequence[Missed]] = field(default_factory=dict)
 
 
 class Sinks:
@@ -105,13 +108,11 @@ class Sinks:
             raise refused from error
         counts = dict(made.counts())
         late = {view: counts.pop(late_rows(view), 0) for view in self._plan.late}
+        found = {name: tuple(map(Path, paths)) for name, paths in made.files().items()}
+        missed = {view: missed_in(found.get(late_rows(view), ())) for view in late}
         uncounted = {late_rows(view) for view in self._dropped}  # their rows are
-        files = {
-            self._lineage.topic(name): tuple(map(Path, paths))
-            for name, paths in made.files().items()
-            if name not in uncounted
-        }
-        return Collected(counts, counts.pop(DEAD_LETTERS, 0), files, made.staged(), late)
+        files = {self._lineage.topic(name): paths for name, paths in found.items() if name not in uncounted}
+        return Collected(counts, counts.pop(DEAD_LETTERS, 0), files, made.staged(), late, missed)
 
     def _doubled(self, error: Py4JJavaError) -> EngineError | None:
         """Two rows where one can be, as the user's error; nothing if it is something else."""

@@ -20,6 +20,8 @@ from penstock.log.standing import By
 from penstock.model import History, Pipeline, Stream, Table, View
 
 END = datetime(9999, 12, 31, tzinfo=UTC)
+LAST = (END - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
+"""The same in microseconds."""
 LATE = "late"
 """The kind of the sinks that late rows go to."""
 

@@ -57,6 +57,8 @@ final class AsOfPlan(node: AsOfJoin) {
   * counts for a row that has come before it and is older than that.
   */
 final class AsOfClosing(val streams: Array[String], val reach: Long) {
+  /** As `Closing` has it: versions, and the rows of the left side, come from streams themselves. */
+  def delay: Long = 0
   def ages(time: Int): Ages = Ages(time, over = reach + 1, kept = reach + 1)
 }
 

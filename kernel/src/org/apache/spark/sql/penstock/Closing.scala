@@ -19,6 +19,9 @@ final class Closing(node: LogicalPlan, val bounds: Seq[TimeBound], allowed: Long
   val streams: Array[String] = bounds.flatMap(_.clock.streams).distinct.sorted.toArray
   private val first = bounds.head
 
+  /** The operator's own watermark is the least of theirs, less so many microseconds: so much longer rows may come, or change, on their way to it. */
+  val delay: Long = bounds.map(_.clock.delay).max
+
   /** How windows in the key close. */
   val timing: Option[Timing] = Option.when(first.keyed) {
     val struct = first.clock.shape match { case Shape.Window(_) => true; case _ => false }
@@ -45,7 +48,7 @@ final class Closing(node: LogicalPlan, val bounds: Seq[TimeBound], allowed: Long
   /** What is kept how long, for people. */
   def text: String = {
     val watermark = s"the watermark of ${streams.mkString(" and ")}"
-    val ended = s"when $watermark passes their end${Closing.by(Seq(bounds.map(_.clock.delay).max + allowed))}"
+    val ended = s"when $watermark passes their end${Closing.by(Seq(delay + allowed))}"
     node match {
       case _: Session => s"bounded by the open sessions: freed $ended"
       case Aggregate(_, _, _: Session, _) => s"bounded by the open sessions: freed $ended"
