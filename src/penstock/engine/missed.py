@@ -27,7 +27,8 @@ def missed_in(paths: Iterable[Path]) -> list[Missed]:
             file = pa.ipc.open_file(source)
             for at in range(file.num_record_batches):
                 found.update(_counted(file.get_batch(at)))
-    return [(start, end, rows) for (start, end), rows in found.most_common(MOST)]
+    told = sorted(found.items(), key=lambda each: (-each[1], each[0][1], each[0][0] or 0))
+    return [(start, end, rows) for (start, end), rows in told[:MOST]]
 
 
 def _counted(late: pa.RecordBatch) -> dict[tuple[int | None, int], int]:
