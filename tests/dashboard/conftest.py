@@ -14,8 +14,6 @@ from services.chromium.packages import program
 from services.jars import ServiceError
 from tests.dashboard.scene import Scene, scene
 
-PICTURES = Path(__file__).parents[2] / "docs/images"
-
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
@@ -51,16 +49,3 @@ def page(browser: Browser) -> Iterator[Page]:
 def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
     with scene(tmp_path_factory.mktemp("scene") / "shop") as shop, shop.served(Settings(port=0)):
         yield shop
-
-
-def pictured(page: Page, name: str, *, height: int) -> None:
-    """Takes the picture for the documents, light and dark, if it is asked for: PENSTOCK_PICTURES=write"""
-    if os.environ.get("PENSTOCK_PICTURES") != "write":
-        return
-    PICTURES.mkdir(exist_ok=True)
-    page.resize(1200, height)
-    for scheme in ("light", "dark"):
-        page.prefer(color_scheme=scheme, reduced_motion="reduce")
-        (PICTURES / f"{name}-{scheme}.png").write_bytes(page.picture())
-    page.prefer()
-    page.resize(1200, 800)

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 import pytest
 
 from services.chromium import Browser, Page
-from tests.dashboard.conftest import pictured
 from tests.dashboard.looking import shows, text_of
+from tests.dashboard.pictures import pictured
 from tests.test_demo import DEMO, Surroundings
 
 pytestmark = pytest.mark.spark

@@ -13,8 +13,8 @@ from penstock.log import Log
 from penstock.serve import Settings
 from services.chromium import Page
 from tests.app.receivers import Answer
-from tests.dashboard.conftest import pictured
 from tests.dashboard.looking import click, fill, shows, text_of
+from tests.dashboard.pictures import pictured
 from tests.dashboard.scene import ORDERS, PLAN, Scene, node, order, scene, spend
 from tests.views.shop import Declared, Shop
 
