@@ -51,3 +51,15 @@ def test_conditions_that_never_hold(bench: Callable[..., Bench]) -> None:
     made.drain()
     made.check()
     assert [made.content(view) for view in ("nothing", "pairs", "groups")] == [[{"n": 0}], [], []]
+
+
+def test_rows_of_a_bag_may_have_maps(bench: Callable[..., Bench]) -> None:
+    made = bench("CREATE TABLE rows (k INT, m MAP<STRING, INT>); CREATE VIEW bag AS SELECT k, m FROM rows;")
+    rows = [{"k": 1, "m": {"a": 1, "b": None}}, {"k": 2, "m": None}, {"k": 3, "m": {}}]
+    made.append({"rows": [*rows, rows[0]]})
+    made.drain()
+    made.check()
+    made.append({"rows": [Record(rows[0], deleted=True), Record(rows[1], deleted=True)]})
+    made.drain()
+    made.check()
+    assert sorted(row["k"] for row in made.content("bag")) == [1, 3]

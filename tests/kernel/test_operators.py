@@ -7,4 +7,4 @@ import pytest
 
 @pytest.mark.spark
 def test_operators_equal_plain_collections(run_checks: Callable[[str], str]) -> None:
-    assert run_checks("penstock.kernel.engine.OperatorChecks") == "128 passed, 0 failed"
+    assert run_checks("penstock.kernel.engine.OperatorChecks") == "129 passed, 0 failed"

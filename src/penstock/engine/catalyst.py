@@ -39,6 +39,8 @@ SEED = re.compile(r"(?<=[a-z])\(-?\d+\)$")
 """Spark gives a seed to what the user wrote without one."""
 NAMED = {
     "Sample": "TABLESAMPLE",
+    "ScriptTransformation": "TRANSFORM",
+    "CollectMetrics": "observe",
     "UnionLoop": "a recursive query (WITH RECURSIVE)",
     "MapInPandas": "mapInPandas",
     "MapInArrow": "mapInArrow",
@@ -50,6 +52,9 @@ NAMED = {
 SAME = "A view is a function of what was appended; the same log must give the same answer."
 IN_ROWS = "Functions in Python take values of one row and give one value: udf, pandas_udf."
 HINTS = {name: IN_ROWS for name in NAMED if "InPandas" in name or "InArrow" in name} | {
+    "Sample": "Take rows by what is in them: WHERE pmod(hash(id), 10) = 0.",
+    "ScriptTransformation": IN_ROWS,
+    "CollectMetrics": "Count in a view of its own.",
     "UnionLoop": "Write its steps out, each a query that reads the one before, as many as your data can need.",
 }
 COUNTED = {"RowNumber": "rows", "Rank": "ranks", "DenseRank": "groups"}

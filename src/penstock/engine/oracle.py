@@ -7,7 +7,7 @@ settled in the same way. It is the specification in the tests, and `penstock ver
 
 import json
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
@@ -17,9 +17,9 @@ from typing import Any
 
 import pyarrow as pa
 from pyspark.errors import AnalysisException
-from pyspark.sql import DataFrame, SparkSession, Window
+from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as sf
-from pyspark.sql.types import StructType
+from pyspark.sql.types import MapType, StructField, StructType
 
 from penstock.engine.columns import schema_of
 from penstock.engine.compile import door_of, frame_of, refusal, unordered_columns
@@ -149,18 +149,27 @@ def folded(relation: Stream | Table, records: DataFrame) -> DataFrame:
     return _bag(columns, records)
 
 
-def _bag(columns: list[Any], records: DataFrame) -> DataFrame:
+def _bag(columns: list[Column], records: DataFrame) -> DataFrame:
     """Each row as often as it was added and not taken away; a deletion that finds none takes nothing away.
 
     With S the running sum of +1 and -1 in the order of places, the count is S less the lowest point that S reached
-    below zero.
+    below zero. Spark has no order of maps: their entries stand for them, in the order in which they came.
     """
+    fields = records.select(*columns).schema.fields
+    entries, whole = (_of_maps(make, columns, fields) for make in (sf.map_entries, sf.map_from_entries))
     order = Window.partitionBy(*columns).orderBy("_place")
-    weighted = records.select(*columns, "_place", sf.expr("IF(_deleted, -1, 1)").alias("_weight"))
+    weighted = records.select(*entries, "_place", sf.expr("IF(_deleted, -1, 1)").alias("_weight"))
     running = weighted.withColumn("_sum", sf.sum("_weight").over(order))
     counted = running.groupBy(*columns).agg(sf.sum("_weight").alias("_total"), sf.min("_sum").alias("_low"))
     times = counted.withColumn("_times", sf.expr("_total - least(_low, 0)")).where("_times > 0")
-    return times.withColumn("_each", sf.explode(sf.expr("sequence(1, _times)"))).select(*columns)
+    return times.withColumn("_each", sf.explode(sf.expr("sequence(1, _times)"))).select(*whole)
+
+
+def _of_maps(make: Callable[[Column], Column], columns: list[Column], fields: list[StructField]) -> list[Column]:
+    return [
+        make(column).alias(field.name) if isinstance(field.dataType, MapType) else column
+        for column, field in zip(columns, fields, strict=True)
+    ]
 
 
 def compared(expected: pa.Table, found: pa.Table, *, unordered: Collection[str] = ()) -> Difference:

@@ -16,6 +16,7 @@ object SumChecks {
     checks.seeded("sums of doubles can be put together and written down", 100)(merged)
     checks.check("half-way cases are rounded by what lies far below")(halfWay())
     checks.check("infinities and NaN leave again")(leaving())
+    checks.check("a sum of doubles that does not fit is infinite until enough of it has left")(giants())
     checks.check("a sum of whole numbers that does not fit wraps around, is NULL, or an error")(overflows())
   }
 
@@ -26,10 +27,11 @@ object SumChecks {
     else finite.foldLeft(JavaDecimal.ZERO)((sum, value) => sum.add(new JavaDecimal(value))).doubleValue + 0.0
   }
 
-  /** Of all magnitudes, now and then the smallest there are. */
+  /** Of all magnitudes, now and then the smallest and the largest there are. */
   private def wild(random: Random): Double = random.nextInt(10) match {
     case 0 => java.lang.Double.longBitsToDouble(random.nextInt(1 << 20)) * (random.nextInt(3) - 1)
     case 1 => random.nextInt(100) - 50
+    case 2 if random.nextInt(4) == 0 => Double.MaxValue / (1 << random.nextInt(4)) * (random.nextInt(3) - 1)
     case _ => random.nextGaussian() * math.pow(2, random.nextInt(600) - 300)
   }
 
@@ -85,6 +87,22 @@ object SumChecks {
     same(copied(sum).value, 1.5, "none of them")
     sum.add(1.5, -1)
     same(sum.value, 0.0, "nothing")
+  }
+
+  private def giants(): Unit = {
+    val sum = new ExactSum
+    Seq(2.0, -1e308, -1e308).foreach(sum.add(_, 1))
+    same(copied(sum).value, Double.NegativeInfinity, "too small")
+    sum.add(-1e308, -1)
+    same(copied(sum).value, -1e308, "one has left")
+    sum.add(-1e308, -1)
+    same(copied(sum).value, 2.0, "both have left")
+    sum.add(math.pow(2, 900), 1)
+    sum.add(math.pow(2, 899), -2)
+    same(sum.value, 2.0, "a giant outweighed by others")
+    sum.add(Double.MaxValue, Long.MaxValue)
+    sum.add(Double.MaxValue, 1 - Long.MaxValue)
+    same(copied(sum).value, Double.MaxValue, "often")
   }
 
   private def overflows(): Unit = {
