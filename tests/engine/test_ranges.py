@@ -176,7 +176,7 @@ def test_ranges_equal_batch_over_what_was_not_late(bench: Callable[..., Bench], 
     for chapter in range(3):
         if chapter:
             shop.start(max_records_per_batch=random.choice([1, 10, 100]))
-        for each in range(4):
+        for each in range(4 if is_wide else 3):
             by: dict[str, Any] = {"producer": random.choice(PRODUCERS), "sequence": 4 * chapter + each}
             shop.log.append_all(events.frame(), **by if is_wide else {})
             if random.random() < 0.3:
@@ -203,7 +203,7 @@ def check_late(shop: Bench) -> None:
             for row in rows[stream]
             if is_late(row["at"], row[3 : 3 + len(streams)], length, view.options.allowed_lateness)
         )
-        assert wanted or view.options.late == "correct", view
+        assert wanted or view.options.late == "correct" or SOAK, view
         assert sum(batch.late[view.name] for batch in shop.batches) == wanted.total(), view
         assert counted[view.name].total() == wanted.total(), view
         assert ((None, None) in counted[view.name]) == (length is None and bool(wanted)), view
