@@ -1,10 +1,12 @@
 package penstock.kernel.engine
 
+import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.expressions.aggregate._
 import org.apache.spark.sql.catalyst.plans.logical.{LocalRelation, Window => LogicalWindow}
 import org.apache.spark.sql.penstock.{Unsupported, WindowPlan}
 import org.apache.spark.sql.types._
+import org.apache.spark.unsafe.types.UTF8String
 import penstock.kernel.Checks
 import penstock.kernel.Checks.{equal, holds}
 
@@ -18,7 +20,7 @@ object WindowPlanChecks {
   def run(checks: Checks): Unit = {
     checks.check("functions with the same frame are gathered together")(shared())
     checks.check("the columns decide ties, those without an order left out")(ties())
-    checks.check("partition keys are normalized: -0.0 and 0.0 are one key")(keys())
+    checks.check("partition keys are normalized: -0.0 and 0.0 are one key, and so are texts that are equal under a collation")(keys())
     checks.check("what cannot be kept is refused by name")(refusals())
     checks.check("-0.0 and 0.0 are peers, NaN has its peers, too")(peers())
     checks.check("an offset that is nothing beside a large number reaches the peers")(absorbed())
@@ -49,13 +51,15 @@ object WindowPlanChecks {
 
   private def keys(): Unit = {
     val key = BindReferences.bindReference(plan(Seq(RowNumber()), partition = Seq(X)).keys.head, AttributeSeq(Seq(X)))
-    val bits = Seq(-0.0, 0.0).map(x => java.lang.Double.doubleToRawLongBits(key.eval(org.apache.spark.sql.catalyst.InternalRow(x)).asInstanceOf[Double]))
+    val bits = Seq(-0.0, 0.0).map(x => java.lang.Double.doubleToRawLongBits(key.eval(InternalRow(x)).asInstanceOf[Double]))
     equal(bits.distinct.length, 1, "keys")
+    val named = BindReferences.bindReference(plan(Seq(RowNumber()), partition = Seq(Name)).keys.head, AttributeSeq(Seq(Name)))
+    val texts = Seq("ann", "ANN", "bob").map(name => named.eval(InternalRow(UTF8String.fromString(name))).asInstanceOf[Array[Byte]].toSeq)
+    equal(texts.distinct.length, 2, "keys under a collation")
   }
 
   private def refusals(): Unit = {
     refused("DISTINCT")(plan(Seq(aggregate(Sum(X), distinct = true))))
-    refused("collation")(plan(Seq(RowNumber()), partition = Seq(Name)))
     refused("not determined")(plan(Seq(aggregate(KllSketchAggDouble(X)))))
     refused("not supported")(plan(Seq(aggregate(Sum(X))), SpecifiedWindowFrame(RangeFrame, Literal(-1), CurrentRow)))
   }
