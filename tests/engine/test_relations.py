@@ -1,6 +1,7 @@
 """What records amount to at the edges: deletions in a stream, topics with more columns, conditions that never hold."""
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -55,7 +56,7 @@ def test_conditions_that_never_hold(bench: Callable[..., Bench]) -> None:
 
 def test_rows_of_a_bag_may_have_maps(bench: Callable[..., Bench]) -> None:
     made = bench("CREATE TABLE rows (k INT, m MAP<STRING, INT>); CREATE VIEW bag AS SELECT k, m FROM rows;")
-    rows = [{"k": 1, "m": {"a": 1, "b": None}}, {"k": 2, "m": None}, {"k": 3, "m": {}}]
+    rows: list[dict[str, Any]] = [{"k": 1, "m": {"a": 1, "b": None}}, {"k": 2, "m": None}, {"k": 3, "m": {}}]
     made.append({"rows": [*rows, rows[0]]})
     made.drain()
     made.check()
